@@ -1,0 +1,1 @@
+//! Writers and reviewers: command-line agents, plain APIs, model gateway, tool gateway.

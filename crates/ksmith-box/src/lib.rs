@@ -1,0 +1,1 @@
+//! Processes and their sandbox: spawn, limits, isolation levels.

@@ -1,0 +1,1 @@
+//! What compiler and profiler say about a kernel.

@@ -1,0 +1,1 @@
+//! Cases, reference, gates, statistics, verdict.

@@ -1,0 +1,1 @@
+//! What this machine is: tools, devices, clocks, noise.

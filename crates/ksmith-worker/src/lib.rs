@@ -1,0 +1,1 @@
+//! The protocol between judge and candidate, and its CPU and CUDA runners.

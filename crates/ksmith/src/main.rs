@@ -1,0 +1,2 @@
+//! The command line: arguments in, tables out; no logic.
+fn main() {}
