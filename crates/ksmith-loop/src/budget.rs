@@ -1,0 +1,171 @@
+//! Budgets: hard stops on wall time, full scorings and money.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// What a run may spend. A zero allows nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    /// Wall time in seconds, over all sittings of the run.
+    pub wall_s: f64,
+    /// Full scorings; screened configurations are counted apart.
+    pub candidates: u64,
+    /// Money for models, in US dollars.
+    pub cost_usd: f64,
+}
+
+/// What a run has spent, as its records show.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Spent {
+    /// Wall time in seconds, over all sittings; the time between them is not counted.
+    pub wall_s: f64,
+    /// Full scorings begun.
+    pub candidates: u64,
+    /// Candidates that went through the quick pass.
+    pub screened: u64,
+    /// Money in US dollars.
+    pub cost_usd: f64,
+}
+
+/// Why no further candidate is begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stop {
+    /// The wall time is spent.
+    Wall,
+    /// The full scorings are spent.
+    Candidates,
+    /// The money is spent.
+    Cost,
+    /// Nothing has gained for long.
+    Plateau,
+    /// The writer has nothing left to propose.
+    Exhausted,
+    /// The goal is confirmed and the task stops at its goal.
+    Goal,
+}
+
+impl Stop {
+    /// A sentence for people.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Wall => "The wall time is spent.",
+            Self::Candidates => "The full scorings are spent.",
+            Self::Cost => "The money is spent.",
+            Self::Plateau => "Nothing has gained for long.",
+            Self::Exhausted => "The writer has nothing left to propose.",
+            Self::Goal => "The goal is confirmed.",
+        }
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Wall => "wall",
+            Self::Candidates => "candidates",
+            Self::Cost => "cost",
+            Self::Plateau => "plateau",
+            Self::Exhausted => "exhausted",
+            Self::Goal => "goal",
+        })
+    }
+}
+
+impl Budget {
+    /// The part for one of `instances` dtype instances that share this budget.
+    pub fn share(self, instances: usize) -> Self {
+        let parts = instances.max(1);
+        Self {
+            wall_s: self.wall_s / parts as f64,
+            // Nothing of the whole is lost to rounding: the last instance may use what the others left.
+            candidates: self.candidates.div_ceil(parts as u64),
+            cost_usd: self.cost_usd / parts as f64,
+        }
+    }
+
+    /// Which budget is spent, if any.
+    pub fn stop(self, spent: &Spent) -> Option<Stop> {
+        if spent.wall_s >= self.wall_s {
+            Some(Stop::Wall)
+        } else if spent.candidates >= self.candidates {
+            Some(Stop::Candidates)
+        } else if spent.cost_usd > self.cost_usd {
+            Some(Stop::Cost)
+        } else {
+            None
+        }
+    }
+
+    /// Wall time left.
+    pub fn left(self, spent: &Spent) -> Duration {
+        Duration::try_from_secs_f64(self.wall_s - spent.wall_s).unwrap_or(Duration::ZERO)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUDGET: Budget = Budget {
+        wall_s: 60.0,
+        candidates: 3,
+        cost_usd: 5.0,
+    };
+
+    #[test]
+    fn each_budget_is_a_hard_stop() {
+        let fresh = Spent::default();
+        assert_eq!(BUDGET.stop(&fresh), None);
+        assert_eq!(
+            BUDGET.stop(&Spent {
+                wall_s: 60.0,
+                ..fresh
+            }),
+            Some(Stop::Wall)
+        );
+        assert_eq!(
+            BUDGET.stop(&Spent {
+                candidates: 3,
+                ..fresh
+            }),
+            Some(Stop::Candidates)
+        );
+        assert_eq!(
+            BUDGET.stop(&Spent {
+                cost_usd: 5.01,
+                ..fresh
+            }),
+            Some(Stop::Cost)
+        );
+        assert_eq!(
+            BUDGET.stop(&Spent {
+                screened: 1000,
+                ..fresh
+            }),
+            None
+        );
+    }
+
+    #[test]
+    fn a_zero_allows_nothing() {
+        let none = Budget {
+            candidates: 0,
+            ..BUDGET
+        };
+        assert_eq!(none.stop(&Spent::default()), Some(Stop::Candidates));
+    }
+
+    #[test]
+    fn time_left_never_underflows() {
+        assert_eq!(
+            BUDGET.left(&Spent {
+                wall_s: 61.0,
+                ..Spent::default()
+            }),
+            Duration::ZERO
+        );
+    }
+}

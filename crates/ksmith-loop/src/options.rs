@@ -1,0 +1,159 @@
+//! What a run is asked to do, resolved once and passed by reference.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Interrupt, Mechanisms};
+
+/// Which tier runs the candidates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Backend {
+    /// Shared libraries on this machine's CPU.
+    Cpu,
+    /// Device code on an NVIDIA GPU.
+    Cuda,
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cpu => "cpu",
+            Self::Cuda => "cuda",
+        })
+    }
+}
+
+/// One dtype variable fixed by the user: `T=bf16`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypePick {
+    /// The dtype variable.
+    pub variable: String,
+    /// The dtype's name.
+    pub dtype: ksmith_task::DType,
+}
+
+/// A text that fixes no dtype variable.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` fixes no dtype; expected `VARIABLE=DTYPE`, for example `T=f32`")]
+pub struct TypePickError(String);
+
+impl FromStr for TypePick {
+    type Err = TypePickError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = || TypePickError(text.to_owned());
+        let (variable, dtype) = text.split_once('=').ok_or_else(error)?;
+        if variable.is_empty() {
+            return Err(error());
+        }
+        Ok(Self {
+            variable: variable.to_owned(),
+            dtype: dtype.parse().map_err(|()| error())?,
+        })
+    }
+}
+
+/// Which writer proposes candidates.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WriterChoice {
+    /// The built-in offline agent.
+    Search,
+    /// Candidate folders that already exist, in the order of their names.
+    Folder(PathBuf),
+}
+
+impl fmt::Display for WriterChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Search => f.write_str("search"),
+            Self::Folder(folder) => write!(f, "folder:{}", folder.display()),
+        }
+    }
+}
+
+impl FromStr for WriterChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once(':') {
+            None if text == "search" => Ok(Self::Search),
+            Some(("folder", path)) if !path.is_empty() => Ok(Self::Folder(path.into())),
+            _ => Err(format!(
+                "`{text}` is no writer; expected `search` or `folder:PATH`"
+            )),
+        }
+    }
+}
+
+/// What a run is asked to do.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// The task's folder or its `task.toml`.
+    pub task: PathBuf,
+    /// Where `.ksmith/` lies: the current folder of the command.
+    pub home: PathBuf,
+    /// Which tier runs the candidates.
+    pub backend: Backend,
+    /// Fixed dtype variables; empty means every instance in turn.
+    pub types: Vec<TypePick>,
+    /// Wall time in seconds instead of the task's.
+    pub wall_s: Option<f64>,
+    /// Full scorings instead of the task's.
+    pub candidates: Option<u64>,
+    /// Money instead of the task's.
+    pub cost_usd: Option<f64>,
+    /// Seed of the writer's choices; never of the judge's cases.
+    pub seed: u64,
+    /// Who proposes candidates.
+    pub writer: WriterChoice,
+    /// Which optional parts are on.
+    pub mechanisms: Mechanisms,
+    /// Whether the user allowed candidates to run without a sandbox.
+    pub sandbox: Sandbox,
+    /// Set by a signal handler.
+    pub interrupt: Interrupt,
+}
+
+/// Whether candidates must run boxed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sandbox {
+    /// Without a box the answer is `error`, with the cause.
+    #[default]
+    Required,
+    /// The user passed `--unsandboxed`; every record shows it.
+    Unsandboxed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_pick_names_variable_and_dtype() {
+        let pick: TypePick = "T=bf16".parse().unwrap();
+        assert_eq!(
+            pick,
+            TypePick {
+                variable: "T".into(),
+                dtype: ksmith_task::DType::Bf16
+            }
+        );
+        for wrong in ["bf16", "=bf16", "T=float", "T="] {
+            assert!(wrong.parse::<TypePick>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_writer_survives_its_text_form() {
+        for text in ["search", "folder:mine/candidates"] {
+            assert_eq!(text.parse::<WriterChoice>().unwrap().to_string(), text);
+        }
+        assert!("claude".parse::<WriterChoice>().is_err());
+    }
+}
