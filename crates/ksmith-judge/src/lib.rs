@@ -1,1 +1,4 @@
 //! Cases, reference, gates, statistics, verdict.
+
+pub mod bench;
+pub mod statistics;
