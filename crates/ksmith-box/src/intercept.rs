@@ -1,0 +1,50 @@
+//! The door for helpers: an executable started again by us never reaches its own `main`.
+
+use std::os::fd::RawFd;
+
+/// A built-in role: a function that a helper runs inside its box instead of a program.
+#[derive(Clone, Copy)]
+pub struct Role {
+    /// The name by which [`crate::BoxSpec::role`] asks for it.
+    pub name: &'static str,
+    /// What it does; the result is its exit code.
+    pub run: fn(&RoleContext) -> i32,
+}
+
+/// What a role is given.
+#[derive(Debug)]
+pub struct RoleContext {
+    /// The arguments of the specification.
+    pub args: Vec<String>,
+    /// The descriptors that were passed, in order.
+    pub fds: Vec<RawFd>,
+}
+
+/// First line of every `main` that knows no roles of its own.
+pub fn intercept() {
+    intercept_with(&[]);
+}
+
+/// First line of every `main`: if this process is a helper, does its work with these roles and never returns.
+pub fn intercept_with(_roles: &[Role]) {}
+
+/// Makes a test binary able to start boxed helpers of itself: put it once at the top of the test crate.
+///
+/// `ksmith_box::intercept_tests!(ksmith_box::intercept);` or `ksmith_box::intercept_tests!(ksmith_worker::intercept);`
+#[macro_export]
+macro_rules! intercept_tests {
+    ($intercept:path) => {
+        const _: () = {
+            extern "C" fn hook() {
+                $intercept();
+            }
+            #[allow(
+                unsafe_code,
+                reason = "a constructor is the only place before the test harness's own `main`"
+            )]
+            #[used]
+            #[unsafe(link_section = ".init_array")]
+            static HOOK: extern "C" fn() = hook;
+        };
+    };
+}
