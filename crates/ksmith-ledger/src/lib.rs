@@ -1,9 +1,33 @@
 //! The record of a run: hash chain, object store, verify, views.
 //!
-//! Shapes that are written to disk and shown by several parts (verdicts, gates, certificates) are defined here.
+//! Shapes that are written to disk and shown by several parts (verdicts, gates, certificates) are defined here. The
+//! format is described in `docs/ledger.md`.
+//!
+//! A hash chain finds accidents. Whoever can write the run folder can rewrite the whole chain, so a statement about
+//! *people* needs an anchor that they cannot write: the head hash noted elsewhere, or a public key.
 
+mod body;
+mod canonical;
+mod chain;
+mod entry;
 mod gate;
+mod object;
+mod record;
+mod seed;
 mod verdict;
+pub mod verify;
 
+pub use body::{
+    AgentCall, Arm, ArmTime, Audited, BenchStage, Benched, BudgetLimits, BudgetSpent, Checked, Closed,
+    Committed, Confirmed, Decided, Draft, FloorLine, Interrupted, ModelCall, Note, Outcome, Plan, PlanStep,
+    Profiled, Promoted, Proposed, Resumed, Reviewed, Role, RunOpened, Screened, Tested, ToolCall, Torn,
+    WorkloadGain,
+};
+pub use canonical::canonical;
+pub use chain::{Clock, Ledger, LedgerError, SystemClock};
+pub use entry::{Entry, Kind};
 pub use gate::Gate;
+pub use object::{BlobRef, ObjectError, ObjectStore, TreeFile, TreeManifest, TreeRef};
+pub use record::{FORMAT_VERSION, GENESIS, LEDGER_FILE, Record};
+pub use seed::{RevealedSeed, SeedCommitment, commit_seed};
 pub use verdict::{Decision, GateOutcome, GateResult, Scope, Speedup, Verdict};

@@ -115,3 +115,11 @@ pub struct Verdict {
     /// Hash of the device record.
     pub device: Digest,
 }
+
+impl Verdict {
+    /// Hash of the verdict's canonical JSON, by which records and certificates name it.
+    pub fn digest(&self) -> Digest {
+        let value = serde_json::to_value(self).unwrap_or_default();
+        Digest::of(crate::canonical(&value).as_bytes())
+    }
+}

@@ -39,7 +39,7 @@ impl Digest {
     }
 
     /// Wraps 32 raw bytes.
-    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 

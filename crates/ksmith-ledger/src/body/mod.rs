@@ -1,0 +1,19 @@
+//! The bodies of records, one type per kind.
+//!
+//! Fields are only ever added, each with a default, so that old ledgers stay readable. Times are milliseconds or
+//! microseconds by suffix. Ratios are reference over candidate: above 1 the candidate is faster.
+
+mod call;
+mod candidate;
+mod measure;
+mod run;
+
+pub use call::{AgentCall, ModelCall, ToolCall};
+pub use candidate::{
+    Checked, Confirmed, Decided, Profiled, Promoted, Proposed, Reviewed, Role, Screened, Tested,
+};
+pub use measure::{Arm, ArmTime, BenchStage, Benched, FloorLine, WorkloadGain};
+pub use run::{
+    Audited, BudgetLimits, BudgetSpent, Closed, Committed, Draft, Interrupted, Note, Outcome, Plan, PlanStep,
+    Resumed, RunOpened, Torn,
+};
