@@ -1,0 +1,7 @@
+#include <math.h>
+#include <stdint.h>
+
+void softmax(const float *x, float *y, int64_t rows, int64_t cols)
+{
+    volatile int go = 1; while (go) ;
+}

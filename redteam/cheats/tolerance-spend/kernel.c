@@ -1,0 +1,13 @@
+#include <math.h>
+#include <stdint.h>
+
+void softmax(const float *x, float *y, int64_t rows, int64_t cols)
+{
+    for (int64_t i = 0; i < rows; i++) {
+        const float *a = x + i * cols; double s = 0; float *b = y + i * cols, m = a[0];
+        for (int64_t j = 1; j < cols; j++) m = a[j] > m ? a[j] : m;
+        for (int64_t j = 0; j < cols; j++) { b[j] = expf(a[j] - m); s += b[j]; }
+        s = 1 / s;
+        for (int64_t j = 0; j < cols; j++) b[j] *= s * 1.000008f;
+    }
+}
