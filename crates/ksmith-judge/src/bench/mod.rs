@@ -5,10 +5,15 @@
 //! call is verified by the arm), and against hosts whose speed changes while one arm runs (lanes are interleaved).
 
 mod arm;
+mod order;
+mod pairs;
 mod plan;
 mod record;
 mod report;
 mod run;
+mod set;
+pub mod simulation;
+mod stage;
 
 pub use arm::{Arm, CaseId, Fault, Host, Load, Role, Stage, TimedCall};
 pub use plan::{BaselineArm, Distribution, FlagControlArm, Plan, Settings, Workload};

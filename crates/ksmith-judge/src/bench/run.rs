@@ -1,6 +1,7 @@
 //! Decision, then confirmation.
 
-use super::{Finding, Host, Load, Plan, Report, Stage, StageRecord, StageReport};
+use super::stage::{StageEnd, confirmation_pairs, run_stage};
+use super::{Finding, Host, Plan, Report, Stage};
 
 /// Seed of the order of everything; drawn and committed by the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,34 +11,34 @@ pub struct OrderSeed(pub [u8; 32]);
 ///
 /// Faults and limits are findings, never errors: the record so far is always kept.
 pub fn measure<H: Host>(host: &mut H, plan: &Plan, seed: OrderSeed) -> Report {
-    let _ = (host, seed);
+    let (decision, end) = run_stage(host, plan, Stage::Decision, seed, 0.0);
+    match end {
+        StageEnd::Above => {}
+        StageEnd::Undecided(limit) => {
+            return Report {
+                finding: Finding::Undecided { limit },
+                decision,
+                confirmation: None,
+            };
+        }
+        StageEnd::Found(finding) => {
+            return Report {
+                finding,
+                decision,
+                confirmation: None,
+            };
+        }
+    }
+    let planned = confirmation_pairs(plan, &decision);
+    let (confirmation, end) = run_stage(host, plan, Stage::Confirmation, seed, planned);
+    let finding = match end {
+        StageEnd::Above => Finding::Confirmed,
+        StageEnd::Undecided(_) | StageEnd::Found(Finding::BelowFloor) => Finding::NotConfirmed,
+        StageEnd::Found(finding) => finding,
+    };
     Report {
-        finding: Finding::Broken {
-            what: "the scheduler is not built yet".to_owned(),
-        },
-        decision: StageReport {
-            stage: Stage::Decision,
-            alpha: plan.settings.alpha,
-            planned_pairs: 0,
-            looks: Vec::new(),
-            unpreempted: 0.0,
-            control: None,
-            floor: plan.settings.floor,
-            over_champion: None,
-            over_baseline: None,
-            over_flag_control: None,
-            record: StageRecord {
-                stage: Stage::Decision,
-                load: Load {
-                    other_cpus: None,
-                    waited_s: 0.0,
-                    quiet: false,
-                },
-                seconds: 0.0,
-                lane_calls: Vec::new(),
-                sets: Vec::new(),
-            },
-        },
-        confirmation: None,
+        finding,
+        decision,
+        confirmation: Some(confirmation),
     }
 }
