@@ -1,7 +1,14 @@
 //! Cases, reference, gates, statistics, verdict.
+//!
+//! The judge holds the secrets, the float64 expectations and the clock; candidates run in workers that hold none of
+//! them. [`Judge`] is the surface for the loop; everything else is offered for tests, tools and the audit.
 
 pub mod bench;
 pub mod cases;
 pub mod compare;
+mod judge;
 pub mod number;
+pub mod reference;
 pub mod statistics;
+
+pub use judge::{Effort, Judge, JudgeError, JudgeOptions};

@@ -1,8 +1,21 @@
 //! Cases: secrets, random streams, drawn inputs, expectations.
 
+mod case;
+mod domain;
+mod draw;
+mod layout;
+mod plan;
 mod quantile;
 mod secret;
+mod shapes;
 mod stream;
+mod structured;
 
-pub use secret::{Revealed, Secret, SecretBook};
+pub use case::{Case, CaseSpec, Expected, InputFill, Inputs, ScalarDraw, Sight, storage};
+pub use draw::{Target, draw};
+pub use layout::{POISONS, gaps_untouched, gather, scatter};
+pub(crate) use plan::bind;
+pub use plan::{Plan, dev_fills, distribution_fills, distributions, mixed_fills};
+pub use secret::{Secret, SecretBook};
+pub use shapes::{Shape, draw_shape, neighbour, tiny};
 pub use stream::{BLOCK, Key, Stream};

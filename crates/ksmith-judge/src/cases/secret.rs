@@ -10,8 +10,8 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use ksmith_ledger::{RevealedSeed, SeedCommitment};
 use ksmith_task::Digest;
-use serde::{Deserialize, Serialize};
 
 /// 256 secret bits.
 #[derive(Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Secret([u8; 32]);
 /// Secrets are never printed by accident.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Secret(committed as {})", self.commitment().short())
+        f.write_str("Secret(..)")
     }
 }
 
@@ -46,13 +46,13 @@ impl Secret {
     }
 
     /// What is published before use.
-    pub fn commitment(&self) -> Digest {
-        Digest::of_parts([("kernelsmith secret", &self.0[..])])
+    pub fn commitment(&self, purpose: &str) -> SeedCommitment {
+        SeedCommitment::new(purpose, &self.0)
     }
 
     /// The secret in clear, for the closing record.
-    pub fn reveal(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    pub fn reveal(&self, purpose: &str) -> RevealedSeed {
+        RevealedSeed::new(purpose, &self.0)
     }
 
     /// A secret of its own for one purpose, from which this one cannot be computed.
@@ -71,17 +71,6 @@ impl Secret {
     pub(crate) fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
-}
-
-/// A secret in clear with its commitment, as the closing record shows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Revealed {
-    /// What it was for: `screen`, `score`, `confirm`.
-    pub purpose: String,
-    /// Hash published before use.
-    pub commitment: Digest,
-    /// 64 hex digits.
-    pub secret: String,
 }
 
 /// The secrets of one run, kept in a file so that a resumed run goes on with them.
@@ -137,43 +126,57 @@ impl SecretBook {
         })
     }
 
-    /// Draws a secret, writes it down, and only then hands it out.
+    /// Draws a secret for the next use of its kind (`score-1`, `score-2`, …), writes it down, and only then hands it
+    /// out together with its commitment.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn draw(&mut self, purpose: &str) -> io::Result<Secret> {
+    pub fn draw(&mut self, kind: &str) -> io::Result<(Secret, SeedCommitment)> {
+        let earlier = self
+            .entries
+            .iter()
+            .filter(|(name, _)| name.rsplit_once('-').is_some_and(|(head, _)| head == kind));
+        self.add(format!("{kind}-{}", earlier.count() + 1))
+    }
+
+    /// The one secret of `purpose`, drawn now if there is none (a run's screening secret survives a resume).
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn once(&mut self, purpose: &str) -> io::Result<(Secret, SeedCommitment)> {
+        match self.entries.iter().find(|(name, _)| name == purpose) {
+            Some((_, secret)) => Ok((secret.clone(), secret.commitment(purpose))),
+            None => self.add(purpose.to_owned()),
+        }
+    }
+
+    fn add(&mut self, purpose: String) -> io::Result<(Secret, SeedCommitment)> {
         let secret = Secret::from_system()?;
         let mut file = OpenOptions::new()
             .append(true)
             .create(true)
             .mode(0o600)
             .open(&self.path)?;
-        writeln!(file, "{purpose} {}", secret.reveal())?;
+        writeln!(file, "{purpose} {}", secret.reveal(&purpose).seed)?;
         file.sync_data()?;
-        self.entries.push((purpose.to_owned(), secret.clone()));
-        Ok(secret)
+        let commitment = secret.commitment(&purpose);
+        self.entries.push((purpose, secret.clone()));
+        Ok((secret, commitment))
     }
 
-    /// The first secret drawn for `purpose`, drawn now if there is none (a run's screening secret survives a resume).
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn once(&mut self, purpose: &str) -> io::Result<Secret> {
-        match self.entries.iter().find(|(name, _)| name == purpose) {
-            Some((_, secret)) => Ok(secret.clone()),
-            None => self.draw(purpose),
-        }
+    /// What was promised so far.
+    pub fn commitments(&self) -> Vec<SeedCommitment> {
+        self.entries
+            .iter()
+            .map(|(purpose, secret)| secret.commitment(purpose))
+            .collect()
     }
 
     /// Everything drawn so far, in clear.
-    pub fn reveal(&self) -> Vec<Revealed> {
+    pub fn reveal(&self) -> Vec<RevealedSeed> {
         self.entries
             .iter()
-            .map(|(purpose, secret)| Revealed {
-                purpose: purpose.clone(),
-                commitment: secret.commitment(),
-                secret: secret.reveal(),
-            })
+            .map(|(purpose, secret)| secret.reveal(purpose))
             .collect()
     }
 }
@@ -188,15 +191,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state/secrets");
         let mut book = SecretBook::open(&path).unwrap();
-        let screen = book.once("screen").unwrap();
-        let score = book.draw("score").unwrap();
+        let (screen, _) = book.once("screen").unwrap();
+        let (score, promised) = book.draw("score").unwrap();
         assert_ne!(screen, score);
+        assert_eq!(promised.purpose, "score-1");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 
         let mut again = SecretBook::open(&path).unwrap();
-        assert_eq!(again.once("screen").unwrap(), screen);
+        assert_eq!(again.once("screen").unwrap().0, screen);
         assert_eq!(again.reveal(), book.reveal());
-        assert_eq!(again.reveal()[1].commitment, score.commitment());
+        assert_eq!(again.commitments()[1], promised);
+        assert_eq!(again.draw("score").unwrap().1.purpose, "score-2");
     }
 
     #[test]

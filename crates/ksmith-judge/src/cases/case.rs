@@ -1,0 +1,187 @@
+//! One case: where its inputs come from, the inputs themselves, and what the reference expects.
+
+use std::sync::Arc;
+
+use ksmith_task::expr::Value;
+use ksmith_task::{Bound, DType, Fill, Role, ScalarValue, Tensor};
+
+use super::draw::{Target, draw};
+use super::layout::{POISONS, scatter};
+use super::secret::Secret;
+use super::stream::{Key, unit};
+use crate::number::{self, Values};
+
+/// How one input tensor of a case is filled.
+#[derive(Debug, Clone, PartialEq)]
+pub enum InputFill {
+    /// One fill for the whole tensor.
+    One(Fill),
+    /// Each row (last dimension) takes one of these fills: rows of mixed amplitude and kind.
+    Rows(Vec<Fill>),
+    /// These values (recorded tensors).
+    Given(Arc<Values>),
+}
+
+/// Where a case comes from.
+#[derive(Debug, Clone)]
+pub struct CaseSpec {
+    /// Sizes, tensors, scalars.
+    pub bound: Arc<Bound>,
+    /// One per input tensor.
+    pub fills: Vec<InputFill>,
+    /// The secret that its values are drawn from.
+    pub secret: Secret,
+    /// Stream name: workload and use.
+    pub stream: String,
+    /// Number within the stream.
+    pub number: u64,
+    /// What writers may see of it.
+    pub sight: Sight,
+}
+
+/// What writers may see of a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// Everything.
+    Dev,
+    /// Gate, code and class of cause only.
+    Hidden,
+}
+
+/// The value of a scalar argument in one case.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ScalarDraw {
+    /// A float, rounded to its dtype.
+    Real(DType, f64),
+    /// An integer.
+    Whole(DType, i64),
+}
+
+/// The inputs of one case.
+#[derive(Debug, Clone)]
+pub struct Inputs {
+    /// Row-major values, rounded to their dtypes; in the order of the input tensors.
+    pub values: Vec<Values>,
+    /// Scalars in order.
+    pub scalars: Vec<ScalarDraw>,
+}
+
+/// What the reference says of one output.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expected {
+    /// The expectation, row-major.
+    pub want: Values,
+    /// The scale output, where the contract has one.
+    pub scale: Option<Vec<f64>>,
+}
+
+/// A case, ready to be revealed.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Where it comes from.
+    pub spec: CaseSpec,
+    /// Its inputs.
+    pub inputs: Inputs,
+    /// Input storage as it is revealed: elements in place, gaps poisoned.
+    pub storage: Vec<Vec<u8>>,
+    /// Expectations in the order of the outputs.
+    pub expected: Vec<Expected>,
+}
+
+impl CaseSpec {
+    fn key(&self, what: &str) -> Key {
+        Key::new(&self.secret, &self.stream, self.number, what)
+    }
+
+    /// Draws inputs and scalars.
+    pub fn draw(&self) -> Inputs {
+        let values = self
+            .bound
+            .inputs()
+            .zip(&self.fills)
+            .map(|(tensor, fill)| self.draw_tensor(tensor, fill))
+            .collect();
+        let scalars = self
+            .bound
+            .scalars
+            .iter()
+            .map(|scalar| {
+                let value = match &scalar.value {
+                    ScalarValue::Fixed(Value::Int(value)) => Values::Whole(vec![*value]),
+                    ScalarValue::Fixed(Value::Bool(value)) => Values::Whole(vec![i64::from(*value)]),
+                    ScalarValue::Fixed(value) => Values::Real(vec![value.as_f64().unwrap_or(0.0)]),
+                    ScalarValue::Drawn(fill) => {
+                        let target = Target { dtype: scalar.dtype, shape: &[], domain: None };
+                        draw(fill, &target, &self.key(&scalar.name))
+                    }
+                };
+                scalar_draw(scalar.dtype, &value)
+            })
+            .collect();
+        Inputs { values, scalars }
+    }
+
+    fn draw_tensor(&self, tensor: &Tensor, fill: &InputFill) -> Values {
+        let Role::Input(rule) = &tensor.role else { return Values::Real(Vec::new()) };
+        let target = Target { dtype: tensor.dtype, shape: &tensor.shape, domain: rule.domain };
+        match fill {
+            InputFill::One(fill) => draw(fill, &target, &self.key(&tensor.name)),
+            InputFill::Given(values) => (**values).clone(),
+            InputFill::Rows(fills) => {
+                let row = target.row().max(1);
+                let key = self.key(&format!("{}: rows", tensor.name));
+                let mut choice = vec![0; target.len().div_ceil(row)];
+                key.block(0).fill(&mut choice);
+                let drawn: Vec<Values> = fills
+                    .iter()
+                    .enumerate()
+                    .map(|(index, fill)| draw(fill, &target, &self.key(&format!("{}: {index}", tensor.name))))
+                    .collect();
+                let pick = |bits: u64| ((unit(bits) * drawn.len() as f64) as usize).min(drawn.len().saturating_sub(1));
+                let rows = choice.iter().map(|bits| pick(*bits)).enumerate();
+                match drawn.first() {
+                    Some(Values::Real(_)) => Values::Real(
+                        rows.flat_map(|(at, from)| match &drawn[from] {
+                            Values::Real(values) => values[at * row..(at + 1) * row].to_vec(),
+                            Values::Whole(_) => Vec::new(),
+                        })
+                        .collect(),
+                    ),
+                    Some(Values::Whole(_)) => Values::Whole(
+                        rows.flat_map(|(at, from)| match &drawn[from] {
+                            Values::Whole(values) => values[at * row..(at + 1) * row].to_vec(),
+                            Values::Real(_) => Vec::new(),
+                        })
+                        .collect(),
+                    ),
+                    None => Values::Real(vec![0.0; target.len()]),
+                }
+            }
+        }
+    }
+}
+
+fn scalar_draw(dtype: DType, values: &Values) -> ScalarDraw {
+    match values {
+        Values::Whole(values) if !dtype.is_float() => {
+            let (least, most) = number::whole_range(dtype);
+            ScalarDraw::Whole(dtype, values.first().copied().unwrap_or(0).clamp(least, most))
+        }
+        values if dtype.is_float() => {
+            ScalarDraw::Real(dtype, number::round(dtype, if values.is_empty() { 0.0 } else { values.real(0) }))
+        }
+        values => ScalarDraw::Whole(dtype, number::round_whole(dtype, if values.is_empty() { 0.0 } else { values.real(0) })),
+    }
+}
+
+/// The storage of an input as it is revealed.
+pub fn storage(tensor: &Tensor, values: &Values) -> Vec<u8> {
+    let mut elements = vec![0; tensor.len() * tensor.dtype.bytes()];
+    number::encode(tensor.dtype, values, &mut elements);
+    if tensor.is_contiguous() && elements.len() == tensor.extent_bytes {
+        return elements;
+    }
+    let mut storage = vec![POISONS[0]; tensor.extent_bytes];
+    scatter(tensor, &elements, &mut storage);
+    storage
+}

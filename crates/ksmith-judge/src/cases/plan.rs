@@ -1,0 +1,226 @@
+//! Which cases one scoring draws: shapes paired with distributions, probes, traces.
+
+use std::sync::Arc;
+
+use ksmith_task::contract::Hidden;
+use ksmith_task::{AxisValues, Backend, Bound, Fill, Instance, Role};
+
+use super::case::{CaseSpec, InputFill, Sight};
+use super::secret::Secret;
+use super::shapes::{draw_shape, neighbour};
+use super::stream::{Key, Stream};
+use crate::judge::JudgeError;
+
+/// The fills of every input: what dev cases use.
+pub fn dev_fills(bound: &Bound) -> Vec<InputFill> {
+    fills_by(bound, |rule_fill, _| InputFill::One(rule_fill.clone()))
+}
+
+fn fills_by(bound: &Bound, mut choose: impl FnMut(&Fill, &[Fill]) -> InputFill) -> Vec<InputFill> {
+    bound
+        .inputs()
+        .filter_map(|tensor| match &tensor.role {
+            Role::Input(rule) => Some(choose(&rule.fill, &rule.hidden)),
+            Role::Output(_) => None,
+        })
+        .collect()
+}
+
+/// Number of distributions that a bound workload is drawn from: the longest list of fills, or the named ones.
+pub fn distributions(instance: &Instance, bound: &Bound) -> usize {
+    let listed = bound
+        .inputs()
+        .map(|tensor| match &tensor.role {
+            Role::Input(rule) => 1 + rule.hidden.len(),
+            Role::Output(_) => 1,
+        })
+        .max()
+        .unwrap_or(1);
+    listed + instance.task().contract().hidden.distributions.len()
+}
+
+/// The fills of distribution `index` (0 is the dev one): each input walks its own list from its own start, so that
+/// the lists meet in different pairs from scoring to scoring.
+pub fn distribution_fills(
+    instance: &Instance,
+    bound: &Bound,
+    index: usize,
+    offsets: &mut Stream,
+) -> Result<Vec<InputFill>, JudgeError> {
+    let named = &instance.task().contract().hidden.distributions;
+    let listed = distributions(instance, bound) - named.len();
+    if index >= listed {
+        return override_fills(bound, &named[(index - listed) % named.len().max(1)].fills, dev_fills(bound));
+    }
+    let mut fills = Vec::new();
+    for tensor in bound.inputs() {
+        let Role::Input(rule) = &tensor.role else { continue };
+        let count = 1 + rule.hidden.len();
+        let start = if index == 0 || count == listed { 0 } else { offsets.below(count as u64) as usize };
+        let at = (index + start) % count;
+        fills.push(InputFill::One(if at == 0 { rule.fill.clone() } else { rule.hidden[at - 1].clone() }));
+    }
+    Ok(fills)
+}
+
+/// Rows of mixed kind: each row of each input takes one of that input's fills.
+pub fn mixed_fills(bound: &Bound) -> Vec<InputFill> {
+    fills_by(bound, |fill, hidden| {
+        let structured = |fill: &Fill| {
+            matches!(fill, Fill::Partition { .. } | Fill::Permutation { .. } | Fill::Generator | Fill::Distinct { .. })
+        };
+        if hidden.is_empty() || structured(fill) || hidden.iter().any(structured) {
+            InputFill::One(fill.clone())
+        } else {
+            InputFill::Rows(std::iter::once(fill).chain(hidden).cloned().collect())
+        }
+    })
+}
+
+fn override_fills(
+    bound: &Bound,
+    by_name: &std::collections::BTreeMap<String, Fill<ksmith_task::expr::Expr>>,
+    mut fills: Vec<InputFill>,
+) -> Result<Vec<InputFill>, JudgeError> {
+    for (tensor, slot) in bound.inputs().zip(&mut fills) {
+        if let Some(fill) = by_name.get(&tensor.name) {
+            let fill = fill.resolve(&bound.env).map_err(|error| JudgeError::Shapes(error.to_string()))?;
+            *slot = InputFill::One(fill);
+        }
+    }
+    Ok(fills)
+}
+
+/// Draws the plan of one scoring from its secret.
+#[derive(Debug, Clone)]
+pub struct Plan<'a> {
+    instance: &'a Instance,
+    secret: Secret,
+    sight: Sight,
+}
+
+impl<'a> Plan<'a> {
+    /// A plan of hidden cases.
+    pub fn hidden(instance: &'a Instance, secret: &Secret) -> Self {
+        Self { instance, secret: secret.clone(), sight: Sight::Hidden }
+    }
+
+    /// A plan of visible cases from the fixed seed.
+    pub fn dev(instance: &'a Instance) -> Self {
+        Self { instance, secret: Secret::dev(), sight: Sight::Dev }
+    }
+
+    /// A stream of decisions (shapes, orders, places).
+    pub fn decisions(&self, what: &str) -> Stream {
+        Key::new(&self.secret, "decisions", 0, what).block(0)
+    }
+
+    /// One case of this plan.
+    pub fn case(&self, bound: &Arc<Bound>, fills: Vec<InputFill>, stream: &str, number: u64) -> CaseSpec {
+        CaseSpec {
+            bound: Arc::clone(bound),
+            fills,
+            secret: self.secret.clone(),
+            stream: stream.to_owned(),
+            number,
+            sight: self.sight,
+        }
+    }
+
+    fn limits(&self) -> &Hidden {
+        &self.instance.task().contract().hidden
+    }
+
+    /// Dev workloads with their fills: one case each.
+    pub fn workloads(&self, number: u64) -> Result<Vec<(String, CaseSpec)>, JudgeError> {
+        self.instance
+            .workloads(Backend::Cpu)
+            .map(|workload| {
+                let bound = bind(self.instance, &workload.name, &workload.axes)?;
+                let fills = dev_fills(&bound);
+                Ok((workload.name.clone(), self.case(&bound, fills, &workload.name, number)))
+            })
+            .collect()
+    }
+
+    /// Hidden cases: random shapes and neighbours, each paired with a distribution; every shape and every distribution
+    /// occurs at least once.
+    pub fn hidden_cases(&self, scale: f64) -> Result<Vec<CaseSpec>, JudgeError> {
+        let limits = self.limits();
+        let mut stream = self.decisions("hidden shapes");
+        let count = limits.shapes.max(1);
+        let bytes = (limits.max_bytes as f64 * scale) as u64 / u64::from(count);
+        let flops = limits.max_flops * scale / f64::from(count);
+        let mut shapes = Vec::new();
+        for _ in 0..count {
+            if let Some(bound) = draw_shape(self.instance, &mut stream, bytes.max(1 << 12), flops.max(1e6), &AxisValues::new())
+            {
+                shapes.push(bound);
+            }
+        }
+        for workload in self.instance.workloads(Backend::Cpu) {
+            if let Some(bound) = neighbour(self.instance, &mut stream, &workload.axes)
+                && bound.storage_bytes() as f64 * scale <= limits.max_bytes as f64
+                && (scale >= 1.0 || bound.storage_bytes() <= 1 << 20)
+            {
+                shapes.push(bound);
+            }
+        }
+        if shapes.is_empty() {
+            return Err(JudgeError::Shapes("no hidden shape could be drawn within the limits".to_owned()));
+        }
+        let kinds = distributions(self.instance, &shapes[0]);
+        let total = shapes.len().max(kinds).max(limits.cases as usize);
+        let first = stream.below(kinds as u64) as usize;
+        (0..total)
+            .map(|number| {
+                let bound = &shapes[number % shapes.len()];
+                let kind = (first + number + number / shapes.len().max(kinds)) % kinds;
+                let fills = distribution_fills(self.instance, bound, kind, &mut stream)?;
+                Ok(self.case(bound, fills, "hidden", number as u64))
+            })
+            .collect()
+    }
+
+    /// Probes at their own (or small drawn) shapes, then pressure at the dev shapes: the probes' fills, and rows of
+    /// mixed kind, so that a kernel cannot switch by size.
+    pub fn probes(&self) -> Result<Vec<CaseSpec>, JudgeError> {
+        let mut stream = self.decisions("probe shapes");
+        let mut cases = Vec::new();
+        for (number, probe) in self.limits().probes.iter().enumerate() {
+            let bound = draw_shape(self.instance, &mut stream, 256 << 10, f64::INFINITY, &probe.axes).or_else(|| {
+                draw_shape(self.instance, &mut stream, u64::MAX, f64::INFINITY, &probe.axes)
+            });
+            let bound =
+                bound.ok_or_else(|| JudgeError::Shapes(format!("probe `{}` fits no shape", probe.name)))?;
+            let fills = override_fills(&bound, &probe.fills, dev_fills(&bound))?;
+            cases.push(self.case(&bound, fills, "probe", number as u64));
+        }
+        let workloads: Vec<_> = self.instance.workloads(Backend::Cpu).collect();
+        for (number, workload) in workloads.iter().enumerate() {
+            let bound = bind(self.instance, &workload.name, &workload.axes)?;
+            cases.push(self.case(&bound, mixed_fills(&bound), "mixed", number as u64));
+        }
+        // Every probe without axes of its own also runs at a dev shape, one after the other in turn.
+        let free = self.limits().probes.iter().filter(|probe| probe.axes.is_empty());
+        let start = stream.below(workloads.len().max(1) as u64) as usize;
+        for (number, probe) in free.enumerate() {
+            if workloads.is_empty() {
+                break;
+            }
+            let workload = workloads[(start + number) % workloads.len()];
+            let bound = bind(self.instance, &workload.name, &workload.axes)?;
+            let fills = override_fills(&bound, &probe.fills, dev_fills(&bound))?;
+            cases.push(self.case(&bound, fills, "pressure", number as u64));
+        }
+        Ok(cases)
+    }
+}
+
+/// Binds a workload, with its name in the error.
+pub(crate) fn bind(instance: &Instance, name: &str, axes: &AxisValues) -> Result<Arc<Bound>, JudgeError> {
+    instance
+        .bind(axes)
+        .map(Arc::new)
+        .map_err(|source| JudgeError::Workload { name: name.to_owned(), source })
+}

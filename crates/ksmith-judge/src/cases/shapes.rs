@@ -1,0 +1,143 @@
+//! Hidden shapes: drawn log-uniformly within the contract's limits, and neighbours of the dev workloads.
+
+use std::sync::Arc;
+
+use ksmith_task::contract::AxisKind;
+use ksmith_task::{AxisValues, Bound, Instance};
+
+use super::stream::Stream;
+
+/// Sizes that fit the contract, with their storage.
+#[derive(Debug, Clone)]
+pub struct Shape {
+    /// Name for the judge's own records; never shown to writers if it is hidden.
+    pub name: String,
+    /// The bound workload.
+    pub bound: Arc<Bound>,
+}
+
+/// Tries at one draw before the largest allowed size is halved.
+const TRIES: u32 = 24;
+
+/// Draws one shape of at most `bytes` of storage and `flops` operations; `fixed` axes keep their sizes.
+pub fn draw_shape(
+    instance: &Instance,
+    stream: &mut Stream,
+    bytes: u64,
+    flops: f64,
+    fixed: &AxisValues,
+) -> Option<Arc<Bound>> {
+    let mut cap = i64::MAX;
+    for _ in 0..48 {
+        let mut widest = 1;
+        for _ in 0..TRIES {
+            let axes = draw_axes(instance, stream, cap, fixed);
+            widest = widest.max(axes.values().copied().max().unwrap_or(1));
+            if let Ok(bound) = instance.bind(&axes)
+                && bound.storage_bytes() <= bytes
+                && bound.cost_flops <= flops
+            {
+                return Some(Arc::new(bound));
+            }
+        }
+        if cap == 1 {
+            return None;
+        }
+        cap = (widest.min(cap) / 2).max(1);
+    }
+    None
+}
+
+fn draw_axes(instance: &Instance, stream: &mut Stream, cap: i64, fixed: &AxisValues) -> AxisValues {
+    let mut axes = AxisValues::new();
+    for axis in &instance.task().contract().axes {
+        let size = match (&axis.kind, fixed.get(&axis.name)) {
+            (_, Some(size)) => *size,
+            (AxisKind::Range { min, max, multiple_of }, None) => {
+                let step = (*multiple_of).max(1);
+                let least = (*min).max(step).div_ceil_to(step);
+                let most = (*max).min(cap.max(least));
+                let (low, high) = (libm::log(least as f64), libm::log(most.max(least) as f64 + 1.0));
+                let drawn = libm::exp(low + (high - low) * stream.unit()) as i64;
+                (drawn / step * step).clamp(least, most.max(least))
+            }
+            (AxisKind::Values(values), None) => {
+                let below: Vec<i64> = values.iter().copied().filter(|value| *value <= cap).collect();
+                let from = if below.is_empty() { values } else { &below };
+                match from.get(stream.below(from.len() as u64) as usize) {
+                    Some(value) => *value,
+                    None => continue,
+                }
+            }
+            (AxisKind::Expr(_), None) => continue,
+        };
+        axes.insert(axis.name.clone(), size);
+    }
+    axes
+}
+
+trait DivCeilTo {
+    fn div_ceil_to(self, step: i64) -> i64;
+}
+
+impl DivCeilTo for i64 {
+    fn div_ceil_to(self, step: i64) -> i64 {
+        (self + step - 1) / step * step
+    }
+}
+
+/// A neighbour of a workload: each free axis moves by at most a few steps, at least one really moves.
+pub fn neighbour(instance: &Instance, stream: &mut Stream, axes: &AxisValues) -> Option<Arc<Bound>> {
+    for _ in 0..TRIES {
+        let mut near = AxisValues::new();
+        let mut moved = false;
+        for axis in &instance.task().contract().axes {
+            let Some(size) = axes.get(&axis.name) else { continue };
+            let size = match &axis.kind {
+                AxisKind::Range { min, max, multiple_of } => {
+                    let step = (*multiple_of).max(1);
+                    let shift = stream.below(7) as i64 - 3;
+                    let near = (size + shift * step).clamp(*min, *max);
+                    moved |= near != *size;
+                    near
+                }
+                AxisKind::Values(values) => {
+                    let at = values.iter().position(|value| value == size).unwrap_or(0) as i64;
+                    let to = (at + stream.below(3) as i64 - 1).clamp(0, values.len() as i64 - 1) as usize;
+                    let near = values.get(to).copied().unwrap_or(*size);
+                    moved |= near != *size;
+                    near
+                }
+                AxisKind::Expr(_) => continue,
+            };
+            near.insert(axis.name.clone(), size);
+        }
+        if moved && let Ok(bound) = instance.bind(&near) {
+            return Some(Arc::new(bound));
+        }
+    }
+    None
+}
+
+/// The smallest shapes that bind: all axes at their least, then each axis at a few odd sizes.
+pub fn tiny(instance: &Instance, stream: &mut Stream, count: usize) -> Vec<Arc<Bound>> {
+    let mut shapes: Vec<Arc<Bound>> = Vec::new();
+    let limits = [4 << 10, 16 << 10, 64 << 10];
+    for index in 0..count * 3 {
+        if shapes.len() == count {
+            break;
+        }
+        let limit = limits[index % limits.len()] as u64;
+        if let Some(bound) = draw_shape(instance, stream, limit, f64::INFINITY, &AxisValues::new())
+            && !shapes.iter().any(|shape| shape.axes == bound.axes)
+        {
+            shapes.push(bound);
+        }
+    }
+    if shapes.is_empty()
+        && let Some(bound) = draw_shape(instance, stream, u64::MAX, f64::INFINITY, &AxisValues::new())
+    {
+        shapes.push(bound);
+    }
+    shapes
+}

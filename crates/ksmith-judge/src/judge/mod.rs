@@ -1,0 +1,9 @@
+//! The judge as the loop sees it: open for one task instance, then screen and score candidates.
+
+mod error;
+mod options;
+mod session;
+
+pub use error::JudgeError;
+pub use options::{Effort, JudgeOptions};
+pub use session::Judge;

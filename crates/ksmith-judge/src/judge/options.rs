@@ -1,0 +1,54 @@
+//! How a judge works: where it keeps things, how strict its boxes are, how much it measures.
+
+use std::path::{Path, PathBuf};
+
+use ksmith_box::Level;
+use ksmith_ledger::Gate;
+
+use crate::bench::Settings;
+
+/// How much of a full pass runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// Everything: all gates, decision, confirmation.
+    Full,
+    /// All correctness gates at small shapes, no timing: never accepts. For tests and quick corpus runs.
+    Correctness,
+}
+
+/// How a judge works.
+#[derive(Debug, Clone)]
+pub struct JudgeOptions {
+    /// Compiled references and libraries by digest; outside every box but read-only inside.
+    pub cache: PathBuf,
+    /// The run's secrets; made with mode 0600, outside every box.
+    pub secrets: PathBuf,
+    /// Least isolation of every box.
+    pub least: Level,
+    /// Whether the user allowed less by name; recorded in every verdict.
+    pub unsandboxed: bool,
+    /// Threads of a candidate; `None` follows the policy, else CPUs − 1.
+    pub threads: Option<usize>,
+    /// How much of a full pass runs.
+    pub effort: Effort,
+    /// The bench's constants; the confirmation's number is filled in by the judge.
+    pub settings: Settings,
+    /// Gates left out: for mutation tests of the judge only. With any, no verdict is ever `accept`.
+    pub without: Vec<Gate>,
+}
+
+impl JudgeOptions {
+    /// Usual options with everything of the judge's under `state`.
+    pub fn new(state: &Path) -> Self {
+        Self {
+            cache: state.join("cache"),
+            secrets: state.join("secrets"),
+            least: Level::Kernel,
+            unsandboxed: false,
+            threads: None,
+            effort: Effort::Full,
+            settings: Settings::default(),
+            without: Vec::new(),
+        }
+    }
+}
