@@ -27,6 +27,7 @@ macro_rules! entries {
             }
         }
 
+        #[expect(clippy::large_enum_variant, reason = "entries live for one append or one fold")]
         /// A kind with its body: what is appended to a ledger and read back from it.
         #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
         #[serde(tag = "kind", content = "body")]

@@ -8,14 +8,19 @@
 
 mod body;
 mod canonical;
+mod certificate;
 mod chain;
 mod entry;
 mod gate;
+mod history;
 mod object;
 mod record;
+pub mod runs;
 mod seed;
+mod sign;
 mod verdict;
 pub mod verify;
+pub mod views;
 
 pub use body::{
     AgentCall, Arm, ArmTime, Audited, BenchStage, Benched, BudgetLimits, BudgetSpent, Checked, Closed,
@@ -24,10 +29,15 @@ pub use body::{
     WorkloadGain,
 };
 pub use canonical::canonical;
+pub use certificate::{
+    CERTIFICATE_FILE, Certificate, CertificateError, CertifiedChampion, SIGNING_PREFIX, SignedCertificate,
+};
 pub use chain::{Clock, Ledger, LedgerError, SystemClock};
 pub use entry::{Entry, Kind};
 pub use gate::Gate;
+pub use history::{CandidateHistory, History, ReadError, Status, read_records};
 pub use object::{BlobRef, ObjectError, ObjectStore, TreeFile, TreeManifest, TreeRef};
 pub use record::{FORMAT_VERSION, GENESIS, LEDGER_FILE, Record};
 pub use seed::{RevealedSeed, SeedCommitment, commit_seed};
+pub use sign::{KeyError, KeyPair, PublicKey};
 pub use verdict::{Decision, GateOutcome, GateResult, Scope, Speedup, Verdict};

@@ -21,6 +21,19 @@ pub enum Decision {
     Error,
 }
 
+impl Decision {
+    /// The name that stands in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Revise => "revise",
+            Self::Reject => "reject",
+            Self::Ambiguous => "ambiguous",
+            Self::Error => "error",
+        }
+    }
+}
+
 /// Which tier of hardware the numbers speak of (DESIGN, invariant 11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -32,6 +45,14 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// The name that stands in records (`scope: "cpu"`).
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Cuda => "cuda",
+        }
+    }
+
     /// The sentence that accompanies every result of this scope; empty where none is needed.
     pub fn sentence(self) -> &'static str {
         match self {
@@ -64,6 +85,18 @@ pub enum GateOutcome {
     Error,
     /// The check does not apply to this task; the evidence names why.
     Skipped,
+}
+
+impl GateOutcome {
+    /// The name that stands in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Error => "error",
+            Self::Skipped => "skipped",
+        }
+    }
 }
 
 /// One gate of one scoring.
