@@ -111,7 +111,11 @@ impl CaseSpec {
                     ScalarValue::Fixed(Value::Bool(value)) => Values::Whole(vec![i64::from(*value)]),
                     ScalarValue::Fixed(value) => Values::Real(vec![value.as_f64().unwrap_or(0.0)]),
                     ScalarValue::Drawn(fill) => {
-                        let target = Target { dtype: scalar.dtype, shape: &[], domain: None };
+                        let target = Target {
+                            dtype: scalar.dtype,
+                            shape: &[],
+                            domain: None,
+                        };
                         draw(fill, &target, &self.key(&scalar.name))
                     }
                 };
@@ -122,8 +126,14 @@ impl CaseSpec {
     }
 
     fn draw_tensor(&self, tensor: &Tensor, fill: &InputFill) -> Values {
-        let Role::Input(rule) = &tensor.role else { return Values::Real(Vec::new()) };
-        let target = Target { dtype: tensor.dtype, shape: &tensor.shape, domain: rule.domain };
+        let Role::Input(rule) = &tensor.role else {
+            return Values::Real(Vec::new());
+        };
+        let target = Target {
+            dtype: tensor.dtype,
+            shape: &tensor.shape,
+            domain: rule.domain,
+        };
         match fill {
             InputFill::One(fill) => draw(fill, &target, &self.key(&tensor.name)),
             InputFill::Given(values) => (**values).clone(),
@@ -137,7 +147,9 @@ impl CaseSpec {
                     .enumerate()
                     .map(|(index, fill)| draw(fill, &target, &self.key(&format!("{}: {index}", tensor.name))))
                     .collect();
-                let pick = |bits: u64| ((unit(bits) * drawn.len() as f64) as usize).min(drawn.len().saturating_sub(1));
+                let pick = |bits: u64| {
+                    ((unit(bits) * drawn.len() as f64) as usize).min(drawn.len().saturating_sub(1))
+                };
                 let rows = choice.iter().map(|bits| pick(*bits)).enumerate();
                 match drawn.first() {
                     Some(Values::Real(_)) => Values::Real(
@@ -167,10 +179,14 @@ fn scalar_draw(dtype: DType, values: &Values) -> ScalarDraw {
             let (least, most) = number::whole_range(dtype);
             ScalarDraw::Whole(dtype, values.first().copied().unwrap_or(0).clamp(least, most))
         }
-        values if dtype.is_float() => {
-            ScalarDraw::Real(dtype, number::round(dtype, if values.is_empty() { 0.0 } else { values.real(0) }))
-        }
-        values => ScalarDraw::Whole(dtype, number::round_whole(dtype, if values.is_empty() { 0.0 } else { values.real(0) })),
+        values if dtype.is_float() => ScalarDraw::Real(
+            dtype,
+            number::round(dtype, if values.is_empty() { 0.0 } else { values.real(0) }),
+        ),
+        values => ScalarDraw::Whole(
+            dtype,
+            number::round_whole(dtype, if values.is_empty() { 0.0 } else { values.real(0) }),
+        ),
     }
 }
 

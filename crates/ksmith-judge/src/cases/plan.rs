@@ -50,15 +50,27 @@ pub fn distribution_fills(
     let named = &instance.task().contract().hidden.distributions;
     let listed = distributions(instance, bound) - named.len();
     if index >= listed {
-        return override_fills(bound, &named[(index - listed) % named.len().max(1)].fills, dev_fills(bound));
+        return override_fills(
+            bound,
+            &named[(index - listed) % named.len().max(1)].fills,
+            dev_fills(bound),
+        );
     }
     let mut fills = Vec::new();
     for tensor in bound.inputs() {
         let Role::Input(rule) = &tensor.role else { continue };
         let count = 1 + rule.hidden.len();
-        let start = if index == 0 || count == listed { 0 } else { offsets.below(count as u64) as usize };
+        let start = if index == 0 || count == listed {
+            0
+        } else {
+            offsets.below(count as u64) as usize
+        };
         let at = (index + start) % count;
-        fills.push(InputFill::One(if at == 0 { rule.fill.clone() } else { rule.hidden[at - 1].clone() }));
+        fills.push(InputFill::One(if at == 0 {
+            rule.fill.clone()
+        } else {
+            rule.hidden[at - 1].clone()
+        }));
     }
     Ok(fills)
 }
@@ -67,7 +79,10 @@ pub fn distribution_fills(
 pub fn mixed_fills(bound: &Bound) -> Vec<InputFill> {
     fills_by(bound, |fill, hidden| {
         let structured = |fill: &Fill| {
-            matches!(fill, Fill::Partition { .. } | Fill::Permutation { .. } | Fill::Generator | Fill::Distinct { .. })
+            matches!(
+                fill,
+                Fill::Partition { .. } | Fill::Permutation { .. } | Fill::Generator | Fill::Distinct { .. }
+            )
         };
         if hidden.is_empty() || structured(fill) || hidden.iter().any(structured) {
             InputFill::One(fill.clone())
@@ -84,7 +99,9 @@ fn override_fills(
 ) -> Result<Vec<InputFill>, JudgeError> {
     for (tensor, slot) in bound.inputs().zip(&mut fills) {
         if let Some(fill) = by_name.get(&tensor.name) {
-            let fill = fill.resolve(&bound.env).map_err(|error| JudgeError::Shapes(error.to_string()))?;
+            let fill = fill
+                .resolve(&bound.env)
+                .map_err(|error| JudgeError::Shapes(error.to_string()))?;
             *slot = InputFill::One(fill);
         }
     }
@@ -102,12 +119,20 @@ pub struct Plan<'a> {
 impl<'a> Plan<'a> {
     /// A plan of hidden cases.
     pub fn hidden(instance: &'a Instance, secret: &Secret) -> Self {
-        Self { instance, secret: secret.clone(), sight: Sight::Hidden }
+        Self {
+            instance,
+            secret: secret.clone(),
+            sight: Sight::Hidden,
+        }
     }
 
     /// A plan of visible cases from the fixed seed.
     pub fn dev(instance: &'a Instance) -> Self {
-        Self { instance, secret: Secret::dev(), sight: Sight::Dev }
+        Self {
+            instance,
+            secret: Secret::dev(),
+            sight: Sight::Dev,
+        }
     }
 
     /// A stream of decisions (shapes, orders, places).
@@ -138,7 +163,10 @@ impl<'a> Plan<'a> {
             .map(|workload| {
                 let bound = bind(self.instance, &workload.name, &workload.axes)?;
                 let fills = dev_fills(&bound);
-                Ok((workload.name.clone(), self.case(&bound, fills, &workload.name, number)))
+                Ok((
+                    workload.name.clone(),
+                    self.case(&bound, fills, &workload.name, number),
+                ))
             })
             .collect()
     }
@@ -153,8 +181,13 @@ impl<'a> Plan<'a> {
         let flops = limits.max_flops * scale / f64::from(count);
         let mut shapes = Vec::new();
         for _ in 0..count {
-            if let Some(bound) = draw_shape(self.instance, &mut stream, bytes.max(1 << 12), flops.max(1e6), &AxisValues::new())
-            {
+            if let Some(bound) = draw_shape(
+                self.instance,
+                &mut stream,
+                bytes.max(1 << 12),
+                flops.max(1e6),
+                &AxisValues::new(),
+            ) {
                 shapes.push(bound);
             }
         }
@@ -167,7 +200,9 @@ impl<'a> Plan<'a> {
             }
         }
         if shapes.is_empty() {
-            return Err(JudgeError::Shapes("no hidden shape could be drawn within the limits".to_owned()));
+            return Err(JudgeError::Shapes(
+                "no hidden shape could be drawn within the limits".to_owned(),
+            ));
         }
         let kinds = distributions(self.instance, &shapes[0]);
         let total = shapes.len().max(kinds).max(limits.cases as usize);
@@ -188,9 +223,8 @@ impl<'a> Plan<'a> {
         let mut stream = self.decisions("probe shapes");
         let mut cases = Vec::new();
         for (number, probe) in self.limits().probes.iter().enumerate() {
-            let bound = draw_shape(self.instance, &mut stream, 256 << 10, f64::INFINITY, &probe.axes).or_else(|| {
-                draw_shape(self.instance, &mut stream, u64::MAX, f64::INFINITY, &probe.axes)
-            });
+            let bound = draw_shape(self.instance, &mut stream, 256 << 10, f64::INFINITY, &probe.axes)
+                .or_else(|| draw_shape(self.instance, &mut stream, u64::MAX, f64::INFINITY, &probe.axes));
             let bound =
                 bound.ok_or_else(|| JudgeError::Shapes(format!("probe `{}` fits no shape", probe.name)))?;
             let fills = override_fills(&bound, &probe.fills, dev_fills(&bound))?;
@@ -222,5 +256,8 @@ pub(crate) fn bind(instance: &Instance, name: &str, axes: &AxisValues) -> Result
     instance
         .bind(axes)
         .map(Arc::new)
-        .map_err(|source| JudgeError::Workload { name: name.to_owned(), source })
+        .map_err(|source| JudgeError::Workload {
+            name: name.to_owned(),
+            source,
+        })
 }

@@ -53,7 +53,14 @@ fn draw_axes(instance: &Instance, stream: &mut Stream, cap: i64, fixed: &AxisVal
     for axis in &instance.task().contract().axes {
         let size = match (&axis.kind, fixed.get(&axis.name)) {
             (_, Some(size)) => *size,
-            (AxisKind::Range { min, max, multiple_of }, None) => {
+            (
+                AxisKind::Range {
+                    min,
+                    max,
+                    multiple_of,
+                },
+                None,
+            ) => {
                 let step = (*multiple_of).max(1);
                 let least = (*min).max(step).div_ceil_to(step);
                 let most = (*max).min(cap.max(least));
@@ -92,9 +99,15 @@ pub fn neighbour(instance: &Instance, stream: &mut Stream, axes: &AxisValues) ->
         let mut near = AxisValues::new();
         let mut moved = false;
         for axis in &instance.task().contract().axes {
-            let Some(size) = axes.get(&axis.name) else { continue };
+            let Some(size) = axes.get(&axis.name) else {
+                continue;
+            };
             let size = match &axis.kind {
-                AxisKind::Range { min, max, multiple_of } => {
+                AxisKind::Range {
+                    min,
+                    max,
+                    multiple_of,
+                } => {
                     let step = (*multiple_of).max(1);
                     let shift = stream.below(7) as i64 - 3;
                     let near = (size + shift * step).clamp(*min, *max);
