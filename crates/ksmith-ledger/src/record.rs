@@ -42,4 +42,10 @@ impl Record {
     pub fn entry(&self) -> Result<Entry, serde_json::Error> {
         Entry::parse(self.kind, &self.body)
     }
+
+    /// The time in seconds since 1970; `None` where the text is no time.
+    pub fn unix_seconds(&self) -> Option<f64> {
+        let time: jiff::Timestamp = self.time.parse().ok()?;
+        Some(time.as_millisecond() as f64 / 1e3)
+    }
 }

@@ -5,14 +5,31 @@
 //! what comes next, do it. This crate decides *when* something is judged and *what* is kept; what a candidate is
 //! worth is said by the judge alone.
 
+pub mod arena;
 mod budget;
+mod error;
+mod guard;
 mod interrupt;
 mod mechanisms;
+pub mod memory;
 mod options;
+mod outcome;
+pub mod planner;
 mod progress;
+mod resume;
+mod run;
+mod session;
+pub mod step;
+mod steps;
+pub mod writer;
 
 pub use budget::{Budget, Spent, Stop};
+pub use error::RunError;
 pub use interrupt::Interrupt;
 pub use mechanisms::{Mechanism, Mechanisms, UnknownMechanism};
-pub use options::{Backend, RunOptions, Sandbox, TypePick, TypePickError, WriterChoice};
+pub use memory::Memory;
+pub use options::{RunOptions, Sandbox, TypePick, TypePickError, WriterChoice};
+pub use outcome::{ChampionOutcome, InstanceOutcome, RunOutcome};
 pub use progress::{Event, Progress, Silent, Stage};
+pub use resume::{ResumeOptions, resume};
+pub use run::run;

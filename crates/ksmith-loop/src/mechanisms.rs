@@ -98,6 +98,17 @@ impl Mechanisms {
         self.0.contains(&mechanism)
     }
 
+    /// Every mechanism and whether it is on, as the first record lists them.
+    pub fn switches(&self) -> std::collections::BTreeMap<String, bool> {
+        Mechanism::ALL.into_iter().map(|mechanism| (mechanism.name().to_owned(), self.has(mechanism))).collect()
+    }
+
+    /// Reads the first record's list; names that this version does not know are left out.
+    pub fn from_switches(switches: &std::collections::BTreeMap<String, bool>) -> Self {
+        let on = |mechanism: &Mechanism| switches.get(mechanism.name()).copied().unwrap_or(false);
+        Self(Mechanism::ALL.into_iter().filter(on).collect())
+    }
+
     /// The names of those that are on.
     pub fn names(&self) -> Vec<&'static str> {
         self.0.iter().map(|mechanism| mechanism.name()).collect()

@@ -6,26 +6,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use ksmith_task::Backend;
+
 use crate::{Interrupt, Mechanisms};
-
-/// Which tier runs the candidates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Backend {
-    /// Shared libraries on this machine's CPU.
-    Cpu,
-    /// Device code on an NVIDIA GPU.
-    Cuda,
-}
-
-impl fmt::Display for Backend {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Cpu => "cpu",
-            Self::Cuda => "cuda",
-        })
-    }
-}
 
 /// One dtype variable fixed by the user: `T=bf16`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,6 +100,10 @@ pub struct RunOptions {
     pub sandbox: Sandbox,
     /// Set by a signal handler.
     pub interrupt: Interrupt,
+    /// The command line, for the first record.
+    pub command: Vec<String>,
+    /// The key that signs certificates; absent means unsigned.
+    pub signing_key: Option<PathBuf>,
 }
 
 /// Whether candidates must run boxed.

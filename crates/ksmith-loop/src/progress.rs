@@ -60,11 +60,11 @@ pub enum Event<'a> {
     Started {
         /// The run's id.
         run: &'a str,
+        /// The instance of the task.
+        instance: &'a str,
         /// What the run may spend.
         budget: Budget,
     },
-    /// An instance of the task begins.
-    Instance(&'a str),
     /// A step begins.
     Stage {
         /// Which.
@@ -80,6 +80,19 @@ pub enum Event<'a> {
         hypothesis: &'a str,
         /// What the judge said.
         verdict: &'a Verdict,
+    },
+    /// A candidate went through the quick pass.
+    Screened {
+        /// The candidate.
+        candidate: &'a str,
+        /// What it tried.
+        hypothesis: &'a str,
+        /// Whether it may go on.
+        kept: bool,
+        /// Where it left.
+        code: Option<&'a str>,
+        /// Rough ratio over the champion.
+        ratio: Option<f64>,
     },
     /// There is a new champion.
     Champion {

@@ -1,0 +1,148 @@
+//! Why a run cannot begin or go on, with the exit code and the fix.
+
+use std::path::{Path, PathBuf};
+
+use ksmith_ledger::runs::ResolveError;
+use ksmith_ledger::views::ViewError;
+use ksmith_ledger::{CertificateError, KeyError, LedgerError, ObjectError, ReadError};
+use ksmith_task::{CandidateError, ContractError, ExitCode};
+
+use crate::arena::ArenaError;
+use crate::memory::MemoryError;
+
+/// Why a run cannot begin or go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The contract is wrong.
+    #[error(transparent)]
+    Contract(#[from] ContractError),
+    /// The baseline's folder is wrong.
+    #[error("the baseline cannot be used")]
+    Baseline(#[source] CandidateError),
+    /// A request that does not fit the task.
+    #[error("{what}")]
+    Usage {
+        /// What is wrong.
+        what: String,
+        /// What to do.
+        fix: String,
+    },
+    /// The task's own audit refuses it.
+    #[error("the task does not pass its own audit: {}", findings.join("; "))]
+    Audit {
+        /// What was found.
+        findings: Vec<String>,
+    },
+    /// A text of ours does not pass its mechanical gate.
+    #[error("the {document} does not pass its gate: {}", findings.join("; "))]
+    Gate {
+        /// `draft` or `plan`.
+        document: &'static str,
+        /// What was found.
+        findings: Vec<String>,
+    },
+    /// The judge could not judge.
+    #[error("the judge")]
+    Arena(#[from] ArenaError),
+    /// Something locked was edited.
+    #[error("locked files changed since the run began: {}", .0.join(", "))]
+    Changed(Vec<String>),
+    /// No such run, or more than one.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// A run's record cannot be read.
+    #[error("the record")]
+    Read(#[from] ReadError),
+    /// The views cannot be written.
+    #[error("the views of the record")]
+    View(#[from] ViewError),
+    /// The certificate cannot be made.
+    #[error("the certificate")]
+    Certificate(#[from] CertificateError),
+    /// The signing key cannot be used.
+    #[error("the signing key")]
+    Key(#[from] KeyError),
+    /// The ledger.
+    #[error("the ledger")]
+    Ledger(#[from] LedgerError),
+    /// The object store.
+    #[error("the object store")]
+    Object(#[from] ObjectError),
+    /// The records contradict each other.
+    #[error("the record of `{}` cannot be continued", run.display())]
+    Record {
+        /// The run's folder.
+        run: PathBuf,
+        /// Why.
+        #[source]
+        source: MemoryError,
+    },
+    /// A file operation of ours failed.
+    #[error("cannot {what} `{}`", path.display())]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// On which path.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A fault of ours.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl RunError {
+    /// Wraps a file error with what was tried.
+    pub(crate) fn io<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(std::io::Error) -> Self + 'a {
+        move |source| Self::Io { what, path: path.to_owned(), source }
+    }
+
+    /// What the process tells its caller.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Contract(_)
+            | Self::Baseline(_)
+            | Self::Usage { .. }
+            | Self::Audit { .. }
+            | Self::Resolve(_) => ExitCode::Usage,
+            Self::Arena(error) => match error {
+                ArenaError::Environment { .. } => ExitCode::Environment,
+                ArenaError::Contract(_) => ExitCode::Usage,
+                ArenaError::Internal(_) => ExitCode::Internal,
+            },
+            Self::Changed(_) | Self::Record { .. } => ExitCode::Changed,
+            Self::Read(error) => match error {
+                ReadError::Damaged(_) | ReadError::Body { .. } => ExitCode::Changed,
+                _ => ExitCode::Usage,
+            },
+            Self::View(_) | Self::Certificate(_) | Self::Key(_) => ExitCode::Environment,
+            Self::Ledger(error) => match error {
+                LedgerError::Damaged(_) => ExitCode::Changed,
+                LedgerError::Io { .. } | LedgerError::InUse(_) => ExitCode::Environment,
+                _ => ExitCode::Internal,
+            },
+            Self::Object(error) => match error {
+                ObjectError::Missing(_) | ObjectError::Damaged { .. } => ExitCode::Changed,
+                _ => ExitCode::Internal,
+            },
+            Self::Io { .. } => ExitCode::Environment,
+            Self::Gate { .. } | Self::Internal(_) => ExitCode::Internal,
+        }
+    }
+
+    /// What to do, where the cause is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Usage { fix, .. } | Self::Arena(ArenaError::Environment { fix, .. }) => Some(fix.clone()),
+            Self::Audit { .. } => Some("`ksmith lint TASK` shows each finding with its cause.".into()),
+            Self::Changed(_) => Some("Restore the files and resume, or start a new run.".into()),
+            Self::Resolve(_) => Some("`ksmith log` lists the runs under this folder.".into()),
+            Self::Ledger(LedgerError::InUse(_)) => Some("Another process works on this run; wait for it.".into()),
+            Self::Ledger(LedgerError::Damaged(_)) => Some("`ksmith verify RUN` shows the place.".into()),
+            _ => None,
+        }
+    }
+}

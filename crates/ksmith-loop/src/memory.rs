@@ -1,0 +1,251 @@
+//! What a run knows of itself: a pure fold over its records.
+//!
+//! Nothing else holds state, so a run that was killed continues exactly where its last record stands.
+
+use std::collections::BTreeMap;
+
+use ksmith_ledger::{
+    Audited, Benched, Closed, Confirmed, Decided, Decision, Draft, Entry, Plan, Promoted, Proposed, Role, RunOpened,
+    Screened, Speedup, Verdict,
+};
+
+use crate::{Budget, Spent};
+
+/// Id under which the task's baseline stands in the records.
+pub const BASELINE: &str = "baseline";
+
+/// One candidate and all that is recorded of it.
+#[derive(Debug, Clone)]
+pub struct Candidacy {
+    /// As proposed.
+    pub proposed: Proposed,
+    /// The quick pass.
+    pub screened: Option<Screened>,
+    /// Every gate and the decision.
+    pub decided: Option<Decided>,
+}
+
+impl Candidacy {
+    /// Gain over the champion in the quick pass; a hint, never evidence.
+    pub fn quick_gain(&self) -> Option<f64> {
+        self.screened.as_ref().filter(|screened| screened.kept)?.ratio
+    }
+
+    /// Whether the quick pass turned it away.
+    pub fn left_in_screening(&self) -> bool {
+        self.screened.as_ref().is_some_and(|screened| !screened.kept)
+    }
+
+    /// Whether the full pass accepted it.
+    pub fn is_accepted(&self) -> bool {
+        self.decided.as_ref().is_some_and(|decided| match decided.verdict.verdict {
+            Decision::Accept => true,
+            Decision::Revise | Decision::Reject | Decision::Ambiguous | Decision::Error => false,
+        })
+    }
+}
+
+/// What a run knows of itself.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    /// First record.
+    pub opened: Option<RunOpened>,
+    /// The audit.
+    pub audit: Option<Audited>,
+    /// The baseline's own measurement.
+    pub baseline: Option<Benched>,
+    /// The draft that passed its gate.
+    pub draft: Option<Draft>,
+    /// The plan that passed its gate.
+    pub plan: Option<Plan>,
+    /// Candidates in order.
+    pub candidates: Vec<Candidacy>,
+    /// Promotions, oldest first.
+    pub promotions: Vec<Promoted>,
+    /// Last confirmations of the champion; more than one only where the machine was too busy for a statement.
+    pub finals: Vec<Confirmed>,
+    /// Purposes of the seeds committed to, in order.
+    pub committed: Vec<String>,
+    /// What was spent.
+    pub spent: Spent,
+    /// The longest full scoring so far, in seconds: what must be kept for the last confirmation.
+    pub longest_scoring_s: f64,
+    /// Why the rounds ended, once they have.
+    pub stop: Option<String>,
+    /// Last record.
+    pub closed: Option<Closed>,
+    /// Number of records.
+    pub records: u64,
+    last_time_s: Option<f64>,
+}
+
+/// A record that does not fit those before it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MemoryError {
+    /// The first record does not open a run.
+    #[error("the first record is `{0}`; expected `run-opened`")]
+    NotARun(&'static str),
+    /// A record names a candidate that nobody proposed.
+    #[error("a record names candidate `{0}`, which nobody proposed")]
+    UnknownCandidate(String),
+}
+
+impl Memory {
+    /// A candidate by id.
+    pub fn candidate(&self, id: &str) -> Option<&Candidacy> {
+        self.candidates.iter().find(|candidate| candidate.proposed.candidate == id)
+    }
+
+    /// The champion, if the baseline no longer stands.
+    pub fn champion(&self) -> Option<&Candidacy> {
+        self.promotions.last().and_then(|promoted| self.candidate(&promoted.candidate))
+    }
+
+    /// The flag control: of the baseline's source under several flag sets the one that was scored, else the fastest
+    /// in the quick pass.
+    pub fn flag_control(&self) -> Option<&Candidacy> {
+        let controls = || self.candidates.iter().filter(|c| c.proposed.role == Role::FlagControl);
+        controls()
+            .find(|candidate| candidate.decided.is_some())
+            .or_else(|| controls().filter(|c| c.quick_gain().is_some()).max_by(|a, b| by_gain(a, b)))
+    }
+
+    /// Number of the last round, from 1; zero before the first.
+    pub fn last_round(&self) -> u32 {
+        self.candidates.last().map_or(0, |candidate| candidate.proposed.round)
+    }
+
+    /// Whether a candidate has been promoted.
+    pub fn is_promoted(&self, id: &str) -> bool {
+        self.promotions.iter().any(|promoted| promoted.candidate == id)
+    }
+
+    /// How many rounds of `direction` have ended without a new champion since its last one; `None` counts all.
+    pub fn rounds_without_gain(&self, direction: Option<&str>) -> u64 {
+        let mut rounds: BTreeMap<u32, bool> = BTreeMap::new();
+        for candidate in self.candidates.iter().map(|candidate| &candidate.proposed) {
+            let other = direction.is_some_and(|direction| direction != candidate.direction);
+            if candidate.role == Role::Candidate && !other {
+                *rounds.entry(candidate.round).or_default() |= self.is_promoted(&candidate.candidate);
+            }
+        }
+        rounds.values().rev().take_while(|gained| !**gained).count() as u64
+    }
+
+    /// Every direction that a writer has tried, in order of first appearance.
+    pub fn directions(&self) -> Vec<&str> {
+        let mut seen = Vec::new();
+        for candidate in self.candidates.iter().map(|candidate| &candidate.proposed) {
+            if candidate.role == Role::Candidate && !seen.contains(&candidate.direction.as_str()) {
+                seen.push(&candidate.direction);
+            }
+        }
+        seen
+    }
+
+    /// The verdict whose figures stand for the champion: its last confirmation, else the one that promoted it.
+    pub fn champion_verdict(&self) -> Option<&Verdict> {
+        let champion = self.champion()?;
+        self.finals
+            .iter()
+            .rev()
+            .find(|last| last.candidate == champion.proposed.candidate)
+            .map(|last| &last.verdict)
+            .or_else(|| champion.decided.as_ref().map(|decided| &decided.verdict))
+    }
+
+    /// Confirmed gain of the champion over the task's baseline.
+    pub fn over_baseline(&self) -> Option<Speedup> {
+        self.champion_verdict()?.over_baseline
+    }
+
+    /// Number of confirmations so far: each later one gets a smaller share of the error rate.
+    pub fn confirmations(&self) -> u32 {
+        let scored = self.candidates.iter().filter(|candidate| candidate.is_accepted()).count();
+        u32::try_from(scored + self.finals.len()).unwrap_or(u32::MAX)
+    }
+
+    /// What the run may spend.
+    pub fn budget(&self) -> Budget {
+        let limits = self.opened.as_ref().map(|opened| &opened.budget);
+        Budget {
+            wall_s: limits.and_then(|limits| limits.wall_s).unwrap_or(f64::INFINITY),
+            candidates: limits.and_then(|limits| limits.candidates).unwrap_or(u64::MAX),
+            cost_usd: limits.and_then(|limits| limits.cost_usd).unwrap_or(f64::INFINITY),
+        }
+    }
+
+    /// Adds one record, written at `time_s`.
+    pub fn apply(&mut self, entry: &Entry, time_s: f64) -> Result<(), MemoryError> {
+        if self.opened.is_none() && !matches!(entry, Entry::RunOpened(_)) {
+            return Err(MemoryError::NotARun(entry.kind().name()));
+        }
+        // Time between two sittings is not spent: a sitting begins with `resumed`.
+        if let (Some(last), false) = (self.last_time_s, matches!(entry, Entry::Resumed(_) | Entry::Interrupted(_))) {
+            self.spent.wall_s += (time_s - last).max(0.0);
+        }
+        self.last_time_s = Some(time_s);
+        self.records += 1;
+        match entry {
+            Entry::RunOpened(opened) => {
+                self.committed.extend(opened.seeds.iter().map(|seed| seed.purpose.clone()));
+                self.opened = Some(opened.clone());
+            }
+            Entry::Audited(audit) => self.audit = Some(audit.clone()),
+            Entry::Draft(draft) if draft.accepted => self.draft = Some(draft.clone()),
+            Entry::Plan(plan) if plan.accepted => self.plan = Some(plan.clone()),
+            Entry::Draft(_) | Entry::Plan(_) => {}
+            Entry::Committed(committed) => self.committed.push(committed.seed.purpose.clone()),
+            Entry::Proposed(proposed) => self.candidates.push(Candidacy {
+                proposed: proposed.clone(),
+                screened: None,
+                decided: None,
+            }),
+            Entry::Screened(screened) => {
+                self.spent.screened += 1;
+                if let Some(id) = &screened.candidate {
+                    self.candidacy(id)?.screened = Some(screened.clone());
+                }
+            }
+            Entry::Benched(benched) if benched.candidate == BASELINE => self.baseline = Some(benched.clone()),
+            Entry::Decided(decided) => {
+                self.spent.candidates += 1;
+                let seconds = decided.verdict.gates.iter().map(|gate| gate.ms).sum::<f64>() / 1e3;
+                self.longest_scoring_s = self.longest_scoring_s.max(seconds);
+                self.candidacy(&decided.candidate)?.decided = Some(decided.clone());
+            }
+            Entry::Promoted(promoted) => self.promotions.push(promoted.clone()),
+            Entry::Confirmed(confirmed) => self.finals.push(confirmed.clone()),
+            Entry::BudgetSpent(budget) => self.spent.cost_usd = budget.cost_usd,
+            Entry::ModelCall(call) => self.spent.cost_usd += call.cost_usd,
+            Entry::Note(note) => {
+                if let Some(stop) = note.data.get("stop").and_then(serde_json::Value::as_str) {
+                    self.stop = Some(stop.to_owned());
+                }
+            }
+            Entry::Closed(closed) => self.closed = Some(closed.clone()),
+            Entry::Benched(_)
+            | Entry::Checked(_)
+            | Entry::Tested(_)
+            | Entry::Profiled(_)
+            | Entry::Reviewed(_)
+            | Entry::Resumed(_)
+            | Entry::Interrupted(_)
+            | Entry::AgentCall(_)
+            | Entry::ToolCall(_) => {}
+        }
+        Ok(())
+    }
+
+    fn candidacy(&mut self, id: &str) -> Result<&mut Candidacy, MemoryError> {
+        self.candidates
+            .iter_mut()
+            .find(|candidate| candidate.proposed.candidate == id)
+            .ok_or_else(|| MemoryError::UnknownCandidate(id.to_owned()))
+    }
+}
+
+/// Orders candidates by their quick gain; those without one come first.
+pub(crate) fn by_gain(a: &Candidacy, b: &Candidacy) -> std::cmp::Ordering {
+    a.quick_gain().unwrap_or(0.0).total_cmp(&b.quick_gain().unwrap_or(0.0))
+}

@@ -1,0 +1,157 @@
+//! Goes on with a run where its last record stands.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use ksmith_ledger::{Ledger, Resumed, read_records};
+use ksmith_task::{Digest, Instance, Task};
+use serde::Deserialize;
+
+use crate::arena::JudgeArena;
+use crate::guard::Guard;
+use crate::outcome::InstanceOutcome;
+use crate::run::{Kept, baseline_folder, finish, judge_digest, make_writer, run_instances};
+use crate::session::Session;
+use crate::{
+    Event, Interrupt, Mechanisms, Memory, Progress, RunError, RunOptions, RunOutcome, Sandbox,
+};
+
+/// What going on needs beside the record.
+#[derive(Debug, Clone)]
+pub struct ResumeOptions {
+    /// The run's folder.
+    pub run: PathBuf,
+    /// Where `.ksmith/` lies, for instances that have not begun.
+    pub home: PathBuf,
+    /// Set by a signal handler.
+    pub interrupt: Interrupt,
+    /// The command line, for the first record of instances that have not begun.
+    pub command: Vec<String>,
+    /// The key that signs certificates; absent means unsigned.
+    pub signing_key: Option<PathBuf>,
+}
+
+/// What the lock's file holds.
+#[derive(Deserialize)]
+struct LockFile {
+    files: BTreeMap<String, Digest>,
+}
+
+/// Goes on with a run, then with the instances of the same command that have not begun.
+///
+/// A closed run only gets its files written anew.
+///
+/// # Errors
+/// When the record is damaged, something locked was edited, or the run cannot go on.
+pub fn resume(options: &ResumeOptions, progress: &mut dyn Progress) -> Result<RunOutcome, RunError> {
+    let memory = remember(&options.run)?;
+    let opened = memory.opened.clone().ok_or_else(|| RunError::Record {
+        run: options.run.clone(),
+        source: crate::memory::MemoryError::NotARun("nothing"),
+    })?;
+    let kept = Kept::deserialize(&opened.options)
+        .map_err(|error| RunError::Internal(format!("the first record's options cannot be read: {error}")))?;
+    if memory.closed.is_some() {
+        crate::steps::write_files(&options.run, options.signing_key.as_deref())?;
+        return Ok(RunOutcome { instances: vec![InstanceOutcome::read(&options.run, memory.spent.wall_s)?] });
+    }
+    let task = Task::load(&kept.task_path)?;
+    let instances = task.instances();
+    let find = |id: &str| -> Result<Instance, RunError> {
+        instances
+            .iter()
+            .find(|instance| instance.id() == id)
+            .cloned()
+            .ok_or_else(|| RunError::Changed(vec![format!("instance `{id}` of the task")]))
+    };
+    let instance = find(&opened.instance)?;
+    let judge = judge_digest()?;
+    if opened.locks.get("judge") != Some(&judge) {
+        return Err(RunError::Changed(vec!["the judge (this is another build of ksmith)".into()]));
+    }
+    let mut ledger = Ledger::open(&options.run)?;
+    // Opening may have set a half-written line aside, which is a record as well.
+    let mut memory = remember(&options.run)?;
+    let guard = lock_of(&ledger, &opened, task.dir())?;
+    let sandbox = if opened.unsandboxed { Sandbox::Unsandboxed } else { Sandbox::Required };
+    let arena = JudgeArena::open(&instance, &options.run, sandbox)?;
+    let seed = opened.search_seed.unwrap_or_default();
+    let writer = make_writer(&kept.writer, &instance, seed)?;
+    let resumed = Resumed { tool: env!("CARGO_PKG_VERSION").to_owned(), head: ledger.head(), redo: None };
+    let record = ledger.append(resumed.clone())?;
+    let time = record.unix_seconds().unwrap_or_default();
+    memory
+        .apply(&resumed.into(), time)
+        .map_err(|source| RunError::Record { run: options.run.clone(), source })?;
+    progress.event(&Event::Started { run: &opened.run, instance: &opened.instance, budget: memory.budget() });
+    let mechanisms = Mechanisms::from_switches(&opened.mechanisms);
+    let mut session = Session {
+        ledger,
+        memory,
+        baseline: baseline_folder(&instance, kept.backend)?,
+        instance,
+        backend: kept.backend,
+        task_argument: kept.task_path.display().to_string(),
+        guard,
+        arena: Box::new(arena),
+        writer,
+        mechanisms: mechanisms.clone(),
+        seed,
+        interrupt: options.interrupt.clone(),
+        progress,
+        writer_is_exhausted: false,
+        lessons: BTreeMap::new(),
+        last_record: Instant::now(),
+    };
+    let outcome = finish(&mut session, &options.run, options.signing_key.as_deref())?;
+    drop(session);
+    let mut instances = vec![outcome];
+    let stopped = instances[0].outcome == ksmith_ledger::Outcome::Interrupted;
+    if !stopped && !kept.remaining.is_empty() {
+        let rest = kept.remaining.iter().map(|id| find(id)).collect::<Result<Vec<_>, _>>()?;
+        // The rest gets what this one got: the command's whole budget is not recorded anywhere.
+        let parts = rest.len() as f64;
+        let run_options = RunOptions {
+            task: kept.task_path,
+            home: options.home.clone(),
+            backend: kept.backend,
+            types: Vec::new(),
+            wall_s: opened.budget.wall_s.map(|wall| wall * parts),
+            candidates: opened.budget.candidates.map(|count| count * rest.len() as u64),
+            cost_usd: opened.budget.cost_usd.map(|cost| cost * parts),
+            seed,
+            writer: kept.writer,
+            mechanisms,
+            sandbox,
+            interrupt: options.interrupt.clone(),
+            command: options.command.clone(),
+            signing_key: options.signing_key.clone(),
+        };
+        instances.extend(run_instances(&rest, &run_options, progress)?.instances);
+    }
+    Ok(RunOutcome { instances })
+}
+
+/// Folds a run's records.
+pub(crate) fn remember(run: &Path) -> Result<Memory, RunError> {
+    let mut memory = Memory::default();
+    for record in read_records(run)? {
+        let seq = record.seq;
+        let entry = record.entry().map_err(|source| ksmith_ledger::ReadError::Body { seq, source })?;
+        memory
+            .apply(&entry, record.unix_seconds().unwrap_or_default())
+            .map_err(|source| RunError::Record { run: run.to_owned(), source })?;
+    }
+    Ok(memory)
+}
+
+fn lock_of(ledger: &Ledger, opened: &ksmith_ledger::RunOpened, task: &Path) -> Result<Guard, RunError> {
+    let blob = opened
+        .lock_file
+        .ok_or_else(|| RunError::Internal("the first record names no lock file".into()))?;
+    let text = ledger.objects().get(blob.blob)?;
+    let lock: LockFile = serde_json::from_slice(&text)
+        .map_err(|error| RunError::Internal(format!("the lock file cannot be read: {error}")))?;
+    Ok(Guard::resume(task, lock.files))
+}

@@ -1,0 +1,320 @@
+//! Begins runs: one per dtype instance, in turn, each with a ledger of its own.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use ksmith_ledger::{BudgetLimits, Ledger, ObjectStore, RunOpened, Scope};
+use ksmith_machine::Machine;
+use ksmith_task::{Backend, Digest, Instance, Task};
+use serde::{Deserialize, Serialize};
+
+use crate::arena::JudgeArena;
+use crate::guard::Guard;
+use crate::outcome::InstanceOutcome;
+use crate::session::{Session, Sitting};
+use crate::writer::{FolderWriter, SearchWriter, Writer};
+use crate::{
+    Budget, Event, Memory, Progress, RunError, RunOptions, RunOutcome, Sandbox, Stage,
+    WriterChoice,
+};
+
+/// What `run-opened` keeps beyond its named fields, so that `resume` and `verify --replay` need nothing else.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    /// The task's folder at the time; `resume` looks there first.
+    pub(crate) task_path: PathBuf,
+    /// The task's files, whole.
+    pub(crate) task_tree: ksmith_ledger::TreeRef,
+    /// Which tier runs the candidates.
+    pub(crate) backend: Backend,
+    /// Who proposes.
+    pub(crate) writer: WriterChoice,
+    /// Instances of the same command that come after this one.
+    pub(crate) remaining: Vec<String>,
+}
+
+/// Runs a task: each instance in turn until its budget, a plateau, its goal, or an interrupt.
+///
+/// # Errors
+/// When a run cannot begin or go on; a goal that is not met is an outcome.
+pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<RunOutcome, RunError> {
+    let task = Task::load(&options.task)?;
+    let instances = choose(&task, options)?;
+    run_instances(&instances, options, progress)
+}
+
+/// Runs instances in turn; what one leaves of the budget is shared by the rest.
+pub(crate) fn run_instances(
+    instances: &[Instance],
+    options: &RunOptions,
+    progress: &mut dyn Progress,
+) -> Result<RunOutcome, RunError> {
+    let began = Instant::now();
+    let mut scored = 0;
+    let mut outcomes = Vec::new();
+    for (index, instance) in instances.iter().enumerate() {
+        let whole = budget(instance, options);
+        let left = Budget {
+            wall_s: (whole.wall_s - began.elapsed().as_secs_f64()).max(0.0),
+            candidates: whole.candidates.saturating_sub(scored),
+            cost_usd: whole.cost_usd,
+        };
+        let rest = &instances[index + 1..];
+        let outcome = run_instance(instance, rest, left.share(rest.len() + 1), options, progress)?;
+        scored += outcome.candidates;
+        let stopped = outcome.outcome == ksmith_ledger::Outcome::Interrupted;
+        outcomes.push(outcome);
+        if stopped {
+            break;
+        }
+    }
+    Ok(RunOutcome { instances: outcomes })
+}
+
+/// The instances that the user asked for.
+fn choose(task: &Task, options: &RunOptions) -> Result<Vec<Instance>, RunError> {
+    let all = task.instances();
+    let known: Vec<String> = all.iter().map(Instance::id).collect();
+    let chosen: Vec<Instance> = all
+        .into_iter()
+        .filter(|instance| {
+            options
+                .types
+                .iter()
+                .all(|pick| instance.types().contains(&(pick.variable.clone(), pick.dtype)))
+        })
+        .collect();
+    if chosen.is_empty() {
+        let picks: Vec<String> =
+            options.types.iter().map(|pick| format!("{}={}", pick.variable, pick.dtype)).collect();
+        return Err(RunError::Usage {
+            what: format!("the task has no instance with {}", picks.join(", ")),
+            fix: format!("Its instances: {}.", known.join(", ")),
+        });
+    }
+    Ok(chosen)
+}
+
+fn budget(instance: &Instance, options: &RunOptions) -> Budget {
+    let contract = &instance.task().contract().budget;
+    Budget {
+        wall_s: options.wall_s.unwrap_or(contract.wall.as_secs_f64()),
+        candidates: options.candidates.unwrap_or(u64::from(contract.candidates)),
+        cost_usd: options.cost_usd.unwrap_or(contract.cost_usd),
+    }
+}
+
+fn run_instance(
+    instance: &Instance,
+    rest: &[Instance],
+    budget: Budget,
+    options: &RunOptions,
+    progress: &mut dyn Progress,
+) -> Result<InstanceOutcome, RunError> {
+    progress.event(&Event::Stage { stage: Stage::Lock, candidate: None });
+    let task = instance.task();
+    let baseline = baseline_folder(instance, options.backend)?;
+    let guard = Guard::lock(task.dir())?;
+    let machine = Machine::read();
+    let (id, dir) = new_run(&options.home, instance)?;
+    let arena = JudgeArena::open(instance, &dir, options.sandbox)?;
+    let writer = make_writer(&options.writer, instance, options.seed)?;
+    let mut ledger = Ledger::create(&dir)?;
+    let opened = opening(Opening {
+        id: &id,
+        instance,
+        rest,
+        budget,
+        options,
+        machine: &machine,
+        guard: &guard,
+        baseline: &baseline,
+        writer: writer.name(),
+        commitments: crate::arena::Arena::commitments(&arena),
+        objects: ledger.objects(),
+    })?;
+    let lock_file = dir.join("task.lock.json");
+    if let Some(blob) = opened.lock_file {
+        let text = ledger.objects().get(blob.blob)?;
+        std::fs::write(&lock_file, text).map_err(RunError::io("write", &lock_file))?;
+    }
+    let mut memory = Memory::default();
+    let record = ledger.append(opened.clone())?;
+    let time = record.unix_seconds().unwrap_or_default();
+    memory
+        .apply(&opened.into(), time)
+        .map_err(|source| RunError::Record { run: dir.clone(), source })?;
+    progress.event(&Event::Started { run: &id, instance: &instance.id(), budget });
+    let mut session = Session {
+        ledger,
+        memory,
+        instance: instance.clone(),
+        backend: options.backend,
+        task_argument: options.task.display().to_string(),
+        baseline,
+        guard,
+        arena: Box::new(arena),
+        writer,
+        mechanisms: options.mechanisms.clone(),
+        seed: options.seed,
+        interrupt: options.interrupt.clone(),
+        progress,
+        writer_is_exhausted: false,
+        lessons: BTreeMap::new(),
+        last_record: Instant::now(),
+    };
+    finish(&mut session, &dir, options.signing_key.as_deref())
+}
+
+/// Drives a session and leaves its views, report and certificate behind, however it ends.
+pub(crate) fn finish(
+    session: &mut Session<'_>,
+    dir: &Path,
+    signing_key: Option<&Path>,
+) -> Result<InstanceOutcome, RunError> {
+    let driven = session.drive();
+    let wall_s = session.memory.spent.wall_s;
+    let written = crate::steps::write_files(dir, signing_key);
+    let _: Sitting = driven?;
+    for note in written? {
+        session.progress.event(&Event::Note(&note));
+    }
+    InstanceOutcome::read(dir, wall_s)
+}
+
+/// The folder of the baseline for a backend.
+pub(crate) fn baseline_folder(instance: &Instance, backend: Backend) -> Result<PathBuf, RunError> {
+    let task = instance.task();
+    let relative = task.contract().baseline.get(&backend).ok_or_else(|| RunError::Usage {
+        what: format!("task `{}` names no baseline for {}", task.contract().name, backend.name()),
+        fix: format!("Add `baseline = {{ {} = \"..\" }}` to the contract.", backend.name()),
+    })?;
+    Ok(task.dir().join(relative))
+}
+
+pub(crate) fn make_writer(
+    choice: &WriterChoice,
+    instance: &Instance,
+    seed: u64,
+) -> Result<Box<dyn Writer>, RunError> {
+    Ok(match choice {
+        WriterChoice::Search => Box::new(SearchWriter::new(instance, seed)?),
+        WriterChoice::Folder(folder) => Box::new(FolderWriter::new(folder)),
+    })
+}
+
+/// A fresh id and folder: a few random digits first, so that a short prefix is enough to name a run.
+fn new_run(home: &Path, instance: &Instance) -> Result<(String, PathBuf), RunError> {
+    let mut bytes = [0u8; 4];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| RunError::Internal(format!("the system gives no random numbers: {error}")))?;
+    let types: String = instance.types().iter().map(|(_, dtype)| format!("-{dtype}")).collect();
+    let id = format!("{:08x}-{}{types}", u32::from_be_bytes(bytes), instance.task().contract().name);
+    let dir = home.join(ksmith_ledger::runs::RUNS_DIR).join(&id);
+    std::fs::create_dir_all(&dir).map_err(RunError::io("create", &dir))?;
+    Ok((id, dir))
+}
+
+struct Opening<'a> {
+    id: &'a str,
+    instance: &'a Instance,
+    rest: &'a [Instance],
+    budget: Budget,
+    options: &'a RunOptions,
+    machine: &'a Machine,
+    guard: &'a Guard,
+    baseline: &'a Path,
+    writer: String,
+    commitments: Vec<ksmith_ledger::SeedCommitment>,
+    objects: &'a ObjectStore,
+}
+
+fn opening(opening: Opening<'_>) -> Result<RunOpened, RunError> {
+    let Opening { instance, options, machine, guard, objects, .. } = opening;
+    let task = instance.task();
+    let contract = task.contract();
+    let locked = guard.locked();
+    let mut files = Vec::new();
+    for name in locked.keys() {
+        let path = task.dir().join(name);
+        files.push((name.clone(), std::fs::read(&path).map_err(RunError::io("read", &path))?));
+    }
+    let task_tree = objects.put_files(files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())))?;
+    let expanded = serde_json::to_string_pretty(contract)
+        .map_err(|error| RunError::Internal(format!("the contract cannot be written: {error}")))?;
+    let locks = locks(locked, task_tree.tree)?;
+    let lock_text = serde_json::to_string_pretty(&serde_json::json!({
+        "schema": 1,
+        "locks": locks,
+        "files": locked,
+    }))
+    .map_err(|error| RunError::Internal(format!("the lock cannot be written: {error}")))?;
+    let scope = match options.backend {
+        Backend::Cpu => Scope::Cpu,
+        Backend::Cuda => Scope::Cuda,
+    };
+    let kept = Kept {
+        task_path: task.dir().canonicalize().unwrap_or_else(|_| task.dir().to_owned()),
+        task_tree,
+        backend: options.backend,
+        writer: options.writer.clone(),
+        remaining: opening.rest.iter().map(Instance::id).collect(),
+    };
+    let compiler = machine.compilers.first().map_or_else(|| "none".to_owned(), ToString::to_string);
+    Ok(RunOpened {
+        run: opening.id.to_owned(),
+        tool: env!("CARGO_PKG_VERSION").to_owned(),
+        command: options.command.clone(),
+        task: contract.name.clone(),
+        instance: instance.id(),
+        scope,
+        scope_note: scope.sentence().to_owned(),
+        contract: objects.put(expanded.as_bytes())?,
+        locks,
+        lock_file: Some(objects.put(lock_text.as_bytes())?),
+        baseline: objects.put_tree(opening.baseline)?,
+        machine: serde_json::to_value(machine)
+            .map_err(|error| RunError::Internal(format!("the machine record cannot be written: {error}")))?,
+        device: machine.digest(),
+        device_name: machine.summary(),
+        compiler,
+        isolation: ksmith_box::probe().name().to_owned(),
+        unsandboxed: options.sandbox == Sandbox::Unsandboxed,
+        tier: match options.backend {
+            Backend::Cpu => "native".to_owned(),
+            Backend::Cuda => "device".to_owned(),
+        },
+        protocol: contract.performance.protocol.name.clone(),
+        goal: contract.performance.goal,
+        mechanisms: options.mechanisms.switches(),
+        writer: opening.writer,
+        reviewer: None,
+        budget: BudgetLimits {
+            wall_s: Some(opening.budget.wall_s),
+            candidates: Some(opening.budget.candidates),
+            cost_usd: Some(opening.budget.cost_usd),
+            tokens: None,
+            device_s: None,
+        },
+        search_seed: Some(options.seed),
+        seeds: opening.commitments,
+        options: serde_json::to_value(kept)
+            .map_err(|error| RunError::Internal(format!("the options cannot be written: {error}")))?,
+    })
+}
+
+/// Hashes of task, reference, baseline and judge.
+fn locks(files: &BTreeMap<String, Digest>, task: Digest) -> Result<BTreeMap<String, Digest>, RunError> {
+    let mut locks = BTreeMap::from([("task".to_owned(), task), ("judge".to_owned(), judge_digest()?)]);
+    for (name, digest) in files {
+        locks.insert(format!("task/{name}"), *digest);
+    }
+    Ok(locks)
+}
+
+/// Hash of this very program: the judge is part of it.
+pub(crate) fn judge_digest() -> Result<Digest, RunError> {
+    let path = std::env::current_exe().map_err(RunError::io("find", Path::new("the program itself")))?;
+    Ok(Digest::of(&std::fs::read(&path).map_err(RunError::io("read", &path))?))
+}

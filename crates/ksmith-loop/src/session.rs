@@ -1,0 +1,183 @@
+//! One sitting of one run: reads what comes next, does it, records it.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use ksmith_ledger::{Committed, Entry, Interrupted, Ledger, Note, Record};
+use ksmith_task::{Backend, Candidate, Instance};
+
+use crate::arena::{Arena, Entrant, Field};
+use crate::guard::Guard;
+use crate::memory::{BASELINE, Candidacy, Memory};
+use crate::step::{self, Now, Step};
+use crate::writer::Writer;
+use crate::{Event, Interrupt, Mechanisms, Progress, RunError, Stage};
+
+/// How a sitting ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sitting {
+    /// The closing record is written.
+    Closed,
+    /// The user asked to stop; the run can be resumed.
+    Interrupted,
+}
+
+/// Everything one sitting works with.
+pub(crate) struct Session<'a> {
+    pub(crate) ledger: Ledger,
+    pub(crate) memory: Memory,
+    pub(crate) instance: Instance,
+    pub(crate) backend: Backend,
+    /// The task as the user named it, for commands in texts.
+    pub(crate) task_argument: String,
+    pub(crate) baseline: PathBuf,
+    pub(crate) guard: Guard,
+    pub(crate) arena: Box<dyn Arena + 'a>,
+    pub(crate) writer: Box<dyn Writer + 'a>,
+    pub(crate) mechanisms: Mechanisms,
+    /// Seed of the writer's choices.
+    pub(crate) seed: u64,
+    pub(crate) interrupt: Interrupt,
+    pub(crate) progress: &'a mut dyn Progress,
+    pub(crate) writer_is_exhausted: bool,
+    /// What a writer may learn of failed candidates of this sitting, by id.
+    pub(crate) lessons: std::collections::BTreeMap<String, String>,
+    pub(crate) last_record: Instant,
+}
+
+impl Session<'_> {
+    /// Works until the run is closed or the user wants to stop.
+    pub(crate) fn drive(&mut self) -> Result<Sitting, RunError> {
+        loop {
+            if self.memory.closed.is_none() {
+                if self.interrupt.is_requested() {
+                    self.append(Interrupted { reason: "interrupt".into(), torn: None })?;
+                    return Ok(Sitting::Interrupted);
+                }
+                self.check_lock()?;
+            }
+            let now = Now {
+                since_record_s: self.last_record.elapsed().as_secs_f64(),
+                writer_is_exhausted: self.writer_is_exhausted,
+                goal_is_reached: self.goal_is_reached(),
+            };
+            match step::next(&self.memory, &self.mechanisms, now) {
+                Step::Audit => self.audit()?,
+                Step::Baseline => self.measure_baseline()?,
+                Step::Draft => self.draft()?,
+                Step::Plan => self.plan()?,
+                Step::FlagControl => self.propose_flag_control()?,
+                Step::Propose => self.propose()?,
+                Step::Screen(id) => self.screen(&id)?,
+                Step::Score(id) => self.score(&id)?,
+                Step::Promote(id) => self.promote(&id)?,
+                Step::Final(id, stop) => self.confirm(&id, stop)?,
+                Step::Close(stop) => self.close(stop)?,
+                Step::Nothing => return Ok(Sitting::Closed),
+            }
+            self.progress.event(&Event::Spent(self.memory.spent));
+        }
+    }
+
+    /// Appends one record and adds it to the memory; synced before it returns.
+    pub(crate) fn append(&mut self, entry: impl Into<Entry>) -> Result<Record, RunError> {
+        let entry = entry.into();
+        let record = self.ledger.append(entry.clone())?;
+        let time = record.unix_seconds().unwrap_or_default();
+        self.memory.apply(&entry, time).map_err(|source| self.contradiction(source))?;
+        self.last_record = Instant::now();
+        Ok(record)
+    }
+
+    /// Appends the commitments to secrets that the judge has drawn since the last time.
+    pub(crate) fn append_commitments(&mut self) -> Result<(), RunError> {
+        for seed in self.arena.commitments() {
+            if !self.memory.committed.contains(&seed.purpose) {
+                self.append(Committed { seed })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a remark and shows it.
+    pub(crate) fn note(&mut self, text: &str, data: serde_json::Value) -> Result<(), RunError> {
+        self.progress.event(&Event::Note(text));
+        self.append(Note { text: text.to_owned(), data })?;
+        Ok(())
+    }
+
+    pub(crate) fn contradiction(&self, source: crate::memory::MemoryError) -> RunError {
+        RunError::Record { run: self.dir().to_owned(), source }
+    }
+
+    /// The run's folder.
+    pub(crate) fn dir(&self) -> &Path {
+        self.ledger.run_dir()
+    }
+
+    /// Tells whoever watches.
+    pub(crate) fn stage(&mut self, stage: Stage, candidate: Option<&str>) {
+        self.progress.event(&Event::Stage { stage, candidate });
+    }
+
+    /// A later edit of anything locked ends the sitting (DESIGN, invariant 9).
+    fn check_lock(&mut self) -> Result<(), RunError> {
+        let changed = self.guard.changed()?;
+        if changed.is_empty() {
+            return Ok(());
+        }
+        self.append(Interrupted { reason: format!("locked files changed: {}", changed.join(", ")), torn: None })?;
+        Err(RunError::Changed(changed))
+    }
+
+    fn goal_is_reached(&self) -> bool {
+        let performance = &self.instance.task().contract().performance;
+        match performance.stop {
+            ksmith_task::contract::Stop::Goal => self.meets_goal(),
+            ksmith_task::contract::Stop::Budget => false,
+        }
+    }
+
+    /// Whether the champion's confirmed time ratio to the baseline has its upper bound at or below the goal.
+    pub(crate) fn meets_goal(&self) -> bool {
+        let goal = self.instance.task().contract().performance.goal;
+        self.memory.over_baseline().is_some_and(|speedup| speedup.lower >= 1.0 / goal)
+    }
+
+    /// The baseline as a candidate.
+    pub(crate) fn baseline(&self) -> Entrant {
+        Entrant { id: BASELINE.into(), folder: self.baseline.clone() }
+    }
+
+    /// The working copy of a candidate, restored from the object store where it is missing or was touched.
+    pub(crate) fn entrant(&self, candidacy: &Candidacy) -> Result<Entrant, RunError> {
+        let id = candidacy.proposed.candidate.clone();
+        let folder = self.dir().join("candidates").join(&id);
+        let intact = Candidate::load(&folder).is_ok_and(|found| found.digest() == candidacy.proposed.digest);
+        if !intact {
+            if folder.exists() {
+                std::fs::remove_dir_all(&folder).map_err(RunError::io("remove", &folder))?;
+            }
+            self.ledger.objects().extract(candidacy.proposed.tree, &folder)?;
+        }
+        Ok(Entrant { id, folder })
+    }
+
+    /// The entrant of a candidate by id.
+    pub(crate) fn entrant_by_id(&self, id: &str) -> Result<Entrant, RunError> {
+        match self.memory.candidate(id) {
+            Some(candidacy) => self.entrant(candidacy),
+            None => Err(self.contradiction(crate::memory::MemoryError::UnknownCandidate(id.to_owned()))),
+        }
+    }
+
+    /// Who else runs in the next measurement of `id`.
+    pub(crate) fn field(&self, id: &str) -> Result<Field, RunError> {
+        let entrant = |candidacy: Option<&Candidacy>| candidacy.map(|c| self.entrant(c)).transpose();
+        let control = self.memory.flag_control().filter(|control| control.proposed.candidate != id);
+        Ok(Field {
+            champion: entrant(self.memory.champion().filter(|champion| champion.proposed.candidate != id))?,
+            flag_control: entrant(control)?,
+        })
+    }
+}

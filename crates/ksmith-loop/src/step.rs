@@ -1,0 +1,169 @@
+//! What comes next: a pure function of what is recorded, the clock and the policy.
+//!
+//! Promotion is decided here, by code alone: a writer or reviewer has no way to cause it.
+
+use ksmith_ledger::{Decision, Role};
+
+use crate::memory::{Candidacy, Memory, by_gain};
+use crate::{Mechanism, Mechanisms, Stop};
+
+/// A direction is left after this many rounds without a gain (the KDA workflow's rule).
+pub const TRIES_PER_DIRECTION: u64 = 5;
+/// A run ends after this many rounds without a gain.
+pub const PLATEAU_ROUNDS: u64 = 24;
+/// Below this quick gain over the champion a full scoring is not worth its time. The quick pass can be off by some
+/// percent, so a candidate that looks slightly slower still gets its full scoring when nothing looks better.
+pub const PROMISING: f64 = 0.97;
+/// How often the last confirmation is repeated when the machine was too busy for a statement.
+pub const FINAL_TRIES: usize = 3;
+
+/// The next thing to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Audit the task.
+    Audit,
+    /// Prove and measure the baseline.
+    Baseline,
+    /// Write and gate the draft.
+    Draft,
+    /// Write and gate the plan.
+    Plan,
+    /// Propose the baseline's source under other flags.
+    FlagControl,
+    /// Ask the writer.
+    Propose,
+    /// Quick pass of a candidate.
+    Screen(String),
+    /// Full pass of a candidate.
+    Score(String),
+    /// Make an accepted candidate the champion.
+    Promote(String),
+    /// Last confirmation of the champion.
+    Final(String, Stop),
+    /// Certificate, views, report and the closing record.
+    Close(Stop),
+    /// Nothing is left.
+    Nothing,
+}
+
+/// What the driver knows beside the records.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Now {
+    /// Seconds since the last record.
+    pub since_record_s: f64,
+    /// Whether the writer said that it has nothing left.
+    pub writer_is_exhausted: bool,
+    /// Whether the task stops at its goal and the champion has confirmed it.
+    pub goal_is_reached: bool,
+}
+
+/// Says what comes next.
+pub fn next(memory: &Memory, on: &Mechanisms, now: Now) -> Step {
+    if memory.opened.is_none() || memory.closed.is_some() {
+        return Step::Nothing;
+    }
+    if on.has(Mechanism::Audit) && memory.audit.is_none() {
+        return Step::Audit;
+    }
+    if memory.baseline.is_none() {
+        return Step::Baseline;
+    }
+    if on.has(Mechanism::Draft) && memory.draft.is_none() {
+        return Step::Draft;
+    }
+    if on.has(Mechanism::Plan) && memory.plan.is_none() {
+        return Step::Plan;
+    }
+    if let Some(accepted) =
+        memory.candidates.iter().find(|c| c.is_accepted() && !memory.is_promoted(&c.proposed.candidate))
+    {
+        return Step::Promote(accepted.proposed.candidate.clone());
+    }
+    // A last confirmation is only begun after the rounds: once there is one, nothing new is proposed.
+    if !memory.finals.is_empty() {
+        return finish(memory, stop_of_budget(memory, now).unwrap_or(Stop::Exhausted));
+    }
+    if let Some(stop) = stop_of_budget(memory, now) {
+        return finish(memory, stop);
+    }
+    if on.has(Mechanism::FlagControl) && memory.candidates.is_empty() {
+        return Step::FlagControl;
+    }
+    if let Some(step) = next_of_round(memory, on) {
+        return step;
+    }
+    if now.goal_is_reached {
+        return finish(memory, Stop::Goal);
+    }
+    if on.has(Mechanism::Plateau) && memory.rounds_without_gain(None) >= PLATEAU_ROUNDS {
+        return finish(memory, Stop::Plateau);
+    }
+    if now.writer_is_exhausted {
+        return finish(memory, Stop::Exhausted);
+    }
+    Step::Propose
+}
+
+/// Time for the last confirmation is kept back, so that the wall time holds with the certificate included.
+fn stop_of_budget(memory: &Memory, now: Now) -> Option<Stop> {
+    let mut spent = memory.spent;
+    spent.wall_s += now.since_record_s;
+    let mut budget = memory.budget();
+    if memory.champion().is_some() {
+        budget.wall_s -= memory.longest_scoring_s.min(budget.wall_s / 2.0);
+    }
+    budget.stop(&spent)
+}
+
+fn finish(memory: &Memory, stop: Stop) -> Step {
+    let wants_final = match memory.finals.last().map(|last| last.verdict.verdict) {
+        None => true,
+        Some(Decision::Ambiguous | Decision::Error) => memory.finals.len() < FINAL_TRIES,
+        Some(Decision::Accept | Decision::Revise | Decision::Reject) => false,
+    };
+    match memory.champion() {
+        Some(champion) if wants_final => Step::Final(champion.proposed.candidate.clone(), stop),
+        Some(_) | None => Step::Close(stop),
+    }
+}
+
+/// What is left to do in the last round, if anything.
+fn next_of_round(memory: &Memory, on: &Mechanisms) -> Option<Step> {
+    let round = memory.last_round();
+    let in_round = || memory.candidates.iter().filter(move |candidate| candidate.proposed.round == round);
+    let id = |candidate: &Candidacy| candidate.proposed.candidate.clone();
+    let open: Vec<&Candidacy> =
+        in_round().filter(|candidate| candidate.decided.is_none() && !candidate.left_in_screening()).collect();
+    // The flag control is the yardstick and needs the quick pass to find the best flags, whatever is switched off.
+    let screens = on.has(Mechanism::Screen) || open.iter().any(|c| c.proposed.role == Role::FlagControl);
+    if !screens {
+        return open.first().map(|candidate| Step::Score(id(candidate)));
+    }
+    if let Some(unscreened) = open.iter().find(|candidate| candidate.screened.is_none()) {
+        return Some(Step::Screen(id(unscreened)));
+    }
+    let settled = in_round().any(is_measured);
+    let best = open.into_iter().max_by(|a, b| by_gain(a, b)).filter(|_| !settled)?;
+    let promising = best.quick_gain().is_none_or(|gain| gain >= PROMISING);
+    (promising || best.proposed.role == Role::FlagControl).then(|| Step::Score(id(best)))
+}
+
+/// Whether a full scoring got as far as a gain: then the rest of its round, which looked slower, is not scored. A
+/// failed gate says nothing of the others.
+fn is_measured(candidate: &Candidacy) -> bool {
+    candidate.decided.as_ref().is_some_and(|decided| match decided.verdict.verdict {
+        Decision::Accept | Decision::Revise | Decision::Ambiguous => true,
+        Decision::Reject => decided.verdict.speedup.is_some(),
+        Decision::Error => false,
+    })
+}
+
+/// Directions that have had their tries without a gain.
+pub fn closed_directions(memory: &Memory) -> Vec<String> {
+    memory
+        .directions()
+        .into_iter()
+        .filter(|direction| memory.rounds_without_gain(Some(direction)) >= TRIES_PER_DIRECTION)
+        .map(str::to_owned)
+        .collect()
+}

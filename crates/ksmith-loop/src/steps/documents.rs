@@ -1,0 +1,103 @@
+//! Draft and plan: written from facts, gated, recorded, and only then is any code written.
+
+use ksmith_ledger::{Arm, Draft, Plan};
+
+use crate::planner::{self, DraftFacts, WorkloadFact};
+use crate::session::Session;
+use crate::{RunError, Stage};
+
+impl Session<'_> {
+    pub(crate) fn draft(&mut self) -> Result<(), RunError> {
+        self.stage(Stage::Draft, None);
+        let facts = self.facts()?;
+        let text = planner::draft(&facts);
+        let findings = planner::check_draft(&text);
+        let blob = self.ledger.objects().put(text.as_bytes())?;
+        self.write("draft.md", &text)?;
+        let accepted = findings.is_empty();
+        self.append(Draft { text: blob, accepted, findings: findings.clone() })?;
+        if accepted { Ok(()) } else { Err(RunError::Gate { document: "draft", findings }) }
+    }
+
+    pub(crate) fn plan(&mut self) -> Result<(), RunError> {
+        self.stage(Stage::Plan, None);
+        let facts = self.facts()?;
+        let steps = planner::plan_steps(&facts);
+        let text = planner::plan(&facts, &steps);
+        let draft = match &self.memory.draft {
+            Some(draft) => self.ledger.objects().get_text(draft.text.blob)?,
+            None => String::new(),
+        };
+        let findings = planner::check_plan(&text, &draft);
+        let blob = self.ledger.objects().put(text.as_bytes())?;
+        self.write("plan.md", &text)?;
+        let accepted = findings.is_empty();
+        self.append(Plan { text: blob, accepted, findings: findings.clone(), steps })?;
+        if accepted { Ok(()) } else { Err(RunError::Gate { document: "plan", findings }) }
+    }
+
+    /// Only what was measured, parsed or declared.
+    fn facts(&mut self) -> Result<DraftFacts, RunError> {
+        let workspace = self.workspace(0)?;
+        let brief = self.brief(&[], workspace)?;
+        let directions = self.writer.directions(&brief);
+        let contract = self.instance.task().contract();
+        let baseline = self.memory.baseline.as_ref();
+        let median = |workload: &str| {
+            let times = || baseline.into_iter().flat_map(|benched| &benched.times);
+            let of = |arm: Arm| times().find(|time| time.workload == workload && time.arm == arm);
+            of(Arm::Baseline).or_else(|| of(Arm::Candidate)).map(|time| time.median_us)
+        };
+        let workloads = self
+            .instance
+            .workloads(self.backend)
+            .map(|workload| {
+                let bound = self.instance.bind(&workload.axes);
+                let (bytes, flops) = bound.map_or((0.0, 0.0), |bound| (bound.cost_bytes, bound.cost_flops));
+                let sizes: Vec<String> =
+                    workload.axes.iter().map(|(axis, size)| format!("{axis} {size}")).collect();
+                WorkloadFact {
+                    name: workload.name.clone(),
+                    sizes: sizes.join(", "),
+                    median_us: median(&workload.name),
+                    bytes,
+                    flops,
+                }
+            })
+            .collect();
+        let opened = self.memory.opened.as_ref();
+        let budget = self.memory.budget();
+        Ok(DraftFacts {
+            instance: self.instance.id(),
+            task: self.task_argument.clone(),
+            goal: contract.performance.goal,
+            machine: opened
+                .map(|opened| {
+                    vec![
+                        opened.device_name.clone(),
+                        format!("compiler {}", opened.compiler),
+                        format!("isolation `{}`", opened.isolation),
+                    ]
+                })
+                .unwrap_or_default(),
+            gates: baseline
+                .into_iter()
+                .flat_map(|benched| &benched.gates)
+                .filter(|gate| gate.result == ksmith_ledger::GateOutcome::Pass)
+                .map(|gate| gate.name.to_string())
+                .collect(),
+            workloads,
+            warnings: self.memory.audit.as_ref().map(|audit| audit.findings.clone()).unwrap_or_default(),
+            directions,
+            budget: format!(
+                "{:.0} s of wall time, {} full scorings, {} USD",
+                budget.wall_s, budget.candidates, budget.cost_usd
+            ),
+        })
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), RunError> {
+        let path = self.dir().join(name);
+        std::fs::write(&path, text).map_err(RunError::io("write", &path))
+    }
+}

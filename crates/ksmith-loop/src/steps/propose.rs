@@ -1,0 +1,208 @@
+//! Asks the writer and puts what it leaves into the object store.
+
+use std::path::{Path, PathBuf};
+
+use ksmith_ledger::{Decision, Proposed, Role};
+use ksmith_task::{Brief, BriefWorkload, BudgetLeft, Candidate, Outcome, Proposal};
+
+use crate::memory::Candidacy;
+use crate::session::Session;
+use crate::step::closed_directions;
+use crate::{Event, Mechanism, RunError, Stage};
+
+/// Most candidates that one round asks for: enough to keep the quick pass busy, few enough that what the first teach
+/// still helps the last.
+const ROUND: usize = 8;
+
+impl Session<'_> {
+    pub(crate) fn propose(&mut self) -> Result<(), RunError> {
+        self.stage(Stage::Propose, None);
+        let round = self.memory.last_round() + 1;
+        let closed =
+            if self.mechanisms.has(Mechanism::Directions) { closed_directions(&self.memory) } else { Vec::new() };
+        let workspace = self.workspace(round)?;
+        let brief = self.brief(&closed, workspace.clone())?;
+        let wanted = if self.mechanisms.has(Mechanism::Screen) { ROUND } else { 1 };
+        let mut proposals = match self.writer.propose(&brief, wanted) {
+            Ok(proposals) => proposals,
+            Err(error) => {
+                self.note(&format!("{error}; nothing more is asked of it"), serde_json::Value::Null)?;
+                Vec::new()
+            }
+        };
+        let offered = proposals.len();
+        proposals.retain(|proposal| !closed.contains(&proposal.direction));
+        proposals.truncate(wanted);
+        if proposals.is_empty() {
+            let text = match offered {
+                0 => "the writer has nothing left to propose".to_owned(),
+                _ => format!("the writer proposes closed directions only: {}", closed.join(", ")),
+            };
+            self.note(&text, serde_json::Value::Null)?;
+            self.writer_is_exhausted = true;
+            return remove(&workspace);
+        }
+        for proposal in &proposals {
+            self.record_proposal(proposal, round, Role::Candidate)?;
+        }
+        remove(&workspace)?;
+        self.build_ahead(round)
+    }
+
+    /// Puts a proposal into the object store, makes its working copy and records it.
+    pub(crate) fn record_proposal(&mut self, proposal: &Proposal, round: u32, role: Role) -> Result<(), RunError> {
+        let id = format!("c{:04}", self.memory.candidates.len() + 1);
+        let tree = self.ledger.objects().put_tree(&proposal.folder)?;
+        let folder = self.dir().join("candidates").join(&id);
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).map_err(RunError::io("remove", &folder))?;
+        }
+        self.ledger.objects().extract(tree, &folder)?;
+        // A folder that is no candidate is data as well: the quick pass turns it away by name.
+        let digest = Candidate::load(&folder).map_or(tree.tree, |candidate| candidate.digest());
+        let writer = match role {
+            Role::FlagControl => "loop".to_owned(),
+            Role::Candidate | Role::Seed | Role::Baseline => self.writer.name(),
+        };
+        self.append(Proposed {
+            candidate: id,
+            role,
+            round,
+            parents: proposal.parent.iter().cloned().collect(),
+            writer,
+            family: self.instance.task().contract().family.clone(),
+            direction: proposal.direction.clone(),
+            hypothesis: proposal.hypothesis.clone(),
+            predicted: proposal.predicted_gain,
+            tree,
+            digest,
+            consulted: Vec::new(),
+            detail: serde_json::Value::Null,
+        })?;
+        Ok(())
+    }
+
+    /// Compiles a round before any of it is timed.
+    pub(crate) fn build_ahead(&mut self, round: u32) -> Result<(), RunError> {
+        self.stage(Stage::Check, None);
+        let folders: Vec<PathBuf> = self
+            .memory
+            .candidates
+            .iter()
+            .filter(|candidate| candidate.proposed.round == round)
+            .map(|candidate| self.dir().join("candidates").join(&candidate.proposed.candidate))
+            .collect();
+        let folders: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
+        self.arena.build_ahead(&folders);
+        Ok(())
+    }
+
+    /// An empty folder for the proposals of a round.
+    pub(crate) fn workspace(&self, round: u32) -> Result<PathBuf, RunError> {
+        let folder = self.dir().join("work").join(format!("round-{round}"));
+        remove(&folder)?;
+        std::fs::create_dir_all(&folder).map_err(RunError::io("create", &folder))?;
+        Ok(folder)
+    }
+
+    /// What a writer may know.
+    pub(crate) fn brief(&self, closed: &[String], out: PathBuf) -> Result<Brief, RunError> {
+        let task = self.instance.task();
+        let contract = task.contract();
+        let backend = self.backend;
+        let budget = self.memory.budget();
+        let champion = match self.memory.champion() {
+            Some(champion) => self.entrant(champion)?.folder,
+            None => self.baseline.clone(),
+        };
+        let digest = self.mechanisms.has(Mechanism::Digest);
+        let notes = closed
+            .iter()
+            .map(|direction| format!("direction `{direction}` is closed: it had its tries without a gain"))
+            .collect();
+        Ok(Brief {
+            instance: self.instance.id(),
+            family: contract.family.clone(),
+            task: task.dir().to_owned(),
+            backend,
+            header: ksmith_task::abi::header(&self.instance),
+            workloads: self
+                .instance
+                .workloads(backend)
+                .map(|workload| BriefWorkload {
+                    name: workload.name.clone(),
+                    axes: workload.axes.clone(),
+                    weight: workload.weight,
+                })
+                .collect(),
+            goal: contract.performance.goal,
+            threads: contract.policy.threads.unwrap_or_else(default_threads),
+            champion,
+            history: self.memory.candidates.iter().map(|c| self.outcome(c, digest)).collect(),
+            left: BudgetLeft {
+                wall_s: budget.left(&self.memory.spent).as_secs_f64(),
+                candidates: u32::try_from(budget.candidates.saturating_sub(self.memory.spent.candidates))
+                    .unwrap_or(u32::MAX),
+                cost_usd: (budget.cost_usd - self.memory.spent.cost_usd).max(0.0),
+                tokens: None,
+            },
+            direction: None,
+            notes,
+            seed: self.seed,
+            out,
+        })
+    }
+
+    fn outcome(&self, candidacy: &Candidacy, with_evidence: bool) -> Outcome {
+        let proposed = &candidacy.proposed;
+        let (verdict, code, measured) = match (&candidacy.decided, &candidacy.screened) {
+            (Some(decided), _) => (
+                word(decided.verdict.verdict),
+                decided.verdict.code.clone(),
+                decided.verdict.speedup.map(|speedup| speedup.point),
+            ),
+            (None, Some(screened)) if screened.kept => ("revise", "screen/passed".to_owned(), screened.ratio),
+            (None, Some(screened)) => ("reject", screened.code.clone().unwrap_or_default(), screened.ratio),
+            (None, None) => ("error", "screen/not-run".to_owned(), None),
+        };
+        let evidence = if with_evidence {
+            self.lessons.get(&proposed.candidate).cloned().unwrap_or_default()
+        } else {
+            String::new()
+        };
+        Outcome {
+            candidate: proposed.candidate.clone(),
+            hypothesis: proposed.hypothesis.clone(),
+            direction: proposed.direction.clone(),
+            predicted: proposed.predicted,
+            verdict: verdict.to_owned(),
+            code,
+            measured,
+            evidence,
+        }
+    }
+}
+
+/// CPUs less the judge's own.
+fn default_threads() -> u32 {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    u32::try_from(cpus.saturating_sub(1).max(1)).unwrap_or(1)
+}
+
+fn word(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Accept => "accept",
+        Decision::Revise => "revise",
+        Decision::Reject => "reject",
+        Decision::Ambiguous => "ambiguous",
+        Decision::Error => "error",
+    }
+}
+
+fn remove(folder: &Path) -> Result<(), RunError> {
+    match std::fs::remove_dir_all(folder) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(RunError::io("remove", folder)(error)),
+    }
+}

@@ -1,0 +1,62 @@
+//! Whoever proposes candidates: a brief in, candidate folders out.
+//!
+//! A writer has no way to record, judge or promote anything. Everything it needs to go on after a crash is in the
+//! brief (its history and its seed), so writers hold no state that a run would have to save.
+
+mod folder;
+
+use std::path::PathBuf;
+
+pub use folder::FolderWriter;
+use ksmith_task::{Brief, Proposal};
+
+/// A direction worth trying, as the draft ranks it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Direction {
+    /// Its name, as proposals cite it.
+    pub name: String,
+    /// What is expected and why, in one sentence.
+    pub idea: String,
+    /// Expected gain over the baseline, as a ratio of times.
+    pub value: f64,
+    /// What could go wrong, in one sentence.
+    pub risk: String,
+}
+
+/// Why a writer gave nothing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriterError {
+    /// A file operation failed.
+    #[error("cannot {what} `{}`", path.display())]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// On which path.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The writer failed.
+    #[error("the writer failed: {0}")]
+    Failed(String),
+}
+
+/// Whoever proposes candidates.
+pub trait Writer {
+    /// The name that stands in the records.
+    fn name(&self) -> String;
+
+    /// Directions for the draft, best first.
+    fn directions(&mut self, brief: &Brief) -> Vec<Direction>;
+
+    /// Proposes up to `wanted` candidates, each in a folder below `brief.out`. None means that nothing is left.
+    ///
+    /// All of one call test one direction, so that a round is one try of it. `brief.notes` names the directions that
+    /// are closed; proposals for those are discarded.
+    ///
+    /// # Errors
+    /// When the writer itself fails; that ends the run as if nothing were left, with a note.
+    fn propose(&mut self, brief: &Brief, wanted: usize) -> Result<Vec<Proposal>, WriterError>;
+}

@@ -1,0 +1,76 @@
+//! A writer that hands out candidate folders which exist already, in the order of their names.
+
+use std::path::{Path, PathBuf};
+
+use ksmith_task::{Brief, Proposal};
+
+use super::{Direction, Writer, WriterError};
+
+/// Hands out the folders below one folder that hold a `candidate.toml`.
+#[derive(Debug)]
+pub struct FolderWriter {
+    root: PathBuf,
+}
+
+impl FolderWriter {
+    /// Candidates lie below `root`, or `root` is one itself.
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+
+    fn folders(&self) -> Result<Vec<PathBuf>, WriterError> {
+        if self.root.join("candidate.toml").is_file() {
+            return Ok(vec![self.root.clone()]);
+        }
+        let failed = |source| WriterError::Io { what: "read folder", path: self.root.clone(), source };
+        let mut folders = Vec::new();
+        for entry in std::fs::read_dir(&self.root).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            if path.join("candidate.toml").is_file() {
+                folders.push(path);
+            }
+        }
+        folders.sort();
+        Ok(folders)
+    }
+}
+
+fn name_of(folder: &Path) -> String {
+    folder.file_name().map_or_else(|| "candidate".into(), |name| name.to_string_lossy().into_owned())
+}
+
+impl Writer for FolderWriter {
+    fn name(&self) -> String {
+        format!("folder:{}", self.root.display())
+    }
+
+    fn directions(&mut self, _: &Brief) -> Vec<Direction> {
+        let folders = self.folders().unwrap_or_default();
+        folders
+            .iter()
+            .map(|folder| Direction {
+                name: name_of(folder),
+                idea: "a candidate that exists already".into(),
+                value: 1.0,
+                risk: "nothing is known of it before it is judged".into(),
+            })
+            .collect()
+    }
+
+    fn propose(&mut self, brief: &Brief, wanted: usize) -> Result<Vec<Proposal>, WriterError> {
+        let tried = |folder: &PathBuf| brief.history.iter().any(|past| past.direction == name_of(folder));
+        Ok(self
+            .folders()?
+            .into_iter()
+            .filter(|folder| !tried(folder))
+            .take(wanted.min(1))
+            .map(|folder| Proposal {
+                hypothesis: format!("`{}` is faster than the champion", name_of(&folder)),
+                predicted_gain: None,
+                direction: name_of(&folder),
+                parent: None,
+                folder,
+            })
+            .collect())
+    }
+}
