@@ -9,6 +9,7 @@ use ksmith_task::{CandidateError, ContractError, ExitCode};
 
 use crate::arena::ArenaError;
 use crate::memory::MemoryError;
+use crate::writer::WriterError;
 
 /// Why a run cannot begin or go on.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +79,9 @@ pub enum RunError {
         #[source]
         source: MemoryError,
     },
+    /// The writer cannot be had.
+    #[error("the writer")]
+    Writer(#[from] WriterError),
     /// A file operation of ours failed.
     #[error("cannot {what} `{}`", path.display())]
     Io {
@@ -97,7 +101,11 @@ pub enum RunError {
 impl RunError {
     /// Wraps a file error with what was tried.
     pub(crate) fn io<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(std::io::Error) -> Self + 'a {
-        move |source| Self::Io { what, path: path.to_owned(), source }
+        move |source| Self::Io {
+            what,
+            path: path.to_owned(),
+            source,
+        }
     }
 
     /// What the process tells its caller.
@@ -118,7 +126,7 @@ impl RunError {
                 ReadError::Damaged(_) | ReadError::Body { .. } => ExitCode::Changed,
                 _ => ExitCode::Usage,
             },
-            Self::View(_) | Self::Certificate(_) | Self::Key(_) => ExitCode::Environment,
+            Self::Writer(_) | Self::View(_) | Self::Certificate(_) | Self::Key(_) => ExitCode::Environment,
             Self::Ledger(error) => match error {
                 LedgerError::Damaged(_) => ExitCode::Changed,
                 LedgerError::Io { .. } | LedgerError::InUse(_) => ExitCode::Environment,
@@ -140,7 +148,9 @@ impl RunError {
             Self::Audit { .. } => Some("`ksmith lint TASK` shows each finding with its cause.".into()),
             Self::Changed(_) => Some("Restore the files and resume, or start a new run.".into()),
             Self::Resolve(_) => Some("`ksmith log` lists the runs under this folder.".into()),
-            Self::Ledger(LedgerError::InUse(_)) => Some("Another process works on this run; wait for it.".into()),
+            Self::Ledger(LedgerError::InUse(_)) => {
+                Some("Another process works on this run; wait for it.".into())
+            }
             Self::Ledger(LedgerError::Damaged(_)) => Some("`ksmith verify RUN` shows the place.".into()),
             _ => None,
         }

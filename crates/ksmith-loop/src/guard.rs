@@ -26,14 +26,22 @@ struct Seen {
 impl Guard {
     /// Locks every file below `task`.
     pub(crate) fn lock(task: &Path) -> Result<Self, RunError> {
-        let mut guard = Self { task: task.to_owned(), locked: BTreeMap::new(), seen: BTreeMap::new() };
+        let mut guard = Self {
+            task: task.to_owned(),
+            locked: BTreeMap::new(),
+            seen: BTreeMap::new(),
+        };
         guard.locked = guard.hash()?;
         Ok(guard)
     }
 
     /// Takes up a lock made earlier.
     pub(crate) fn resume(task: &Path, locked: BTreeMap<String, Digest>) -> Self {
-        Self { task: task.to_owned(), locked, seen: BTreeMap::new() }
+        Self {
+            task: task.to_owned(),
+            locked,
+            seen: BTreeMap::new(),
+        }
     }
 
     /// Hashes by path.
@@ -44,9 +52,17 @@ impl Guard {
     /// Paths that were edited, added or removed since the lock.
     pub(crate) fn changed(&mut self) -> Result<Vec<String>, RunError> {
         let now = self.hash()?;
-        let mut changed: Vec<String> =
-            self.locked.iter().filter(|(path, digest)| now.get(*path) != Some(*digest)).map(|(p, _)| p.clone()).collect();
-        changed.extend(now.keys().filter(|path| !self.locked.contains_key(*path)).cloned());
+        let mut changed: Vec<String> = self
+            .locked
+            .iter()
+            .filter(|(path, digest)| now.get(*path) != Some(*digest))
+            .map(|(p, _)| p.clone())
+            .collect();
+        changed.extend(
+            now.keys()
+                .filter(|path| !self.locked.contains_key(*path))
+                .cloned(),
+        );
         Ok(changed)
     }
 
@@ -57,12 +73,22 @@ impl Guard {
         for (name, path) in files {
             let meta = std::fs::metadata(&path).map_err(RunError::io("read", &path))?;
             let (bytes, modified) = (meta.len(), meta.modified().ok());
-            let known = self.seen.get(&name).filter(|seen| seen.bytes == bytes && seen.modified == modified);
+            let known = self
+                .seen
+                .get(&name)
+                .filter(|seen| seen.bytes == bytes && seen.modified == modified);
             let digest = match known {
                 Some(seen) => seen.digest,
                 None => Digest::of(&std::fs::read(&path).map_err(RunError::io("read", &path))?),
             };
-            self.seen.insert(name.clone(), Seen { bytes, modified, digest });
+            self.seen.insert(
+                name.clone(),
+                Seen {
+                    bytes,
+                    modified,
+                    digest,
+                },
+            );
             hashes.insert(name, digest);
         }
         Ok(hashes)
@@ -81,7 +107,11 @@ fn walk(root: &Path, folder: &Path, files: &mut Vec<(String, PathBuf)>) -> Resul
         if kind.is_dir() {
             walk(root, &path, files)?;
         } else {
-            let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+            let name = path
+                .strip_prefix(root)
+                .unwrap_or(&path)
+                .to_string_lossy()
+                .into_owned();
             files.push((name, path));
         }
     }

@@ -100,7 +100,10 @@ impl Mechanisms {
 
     /// Every mechanism and whether it is on, as the first record lists them.
     pub fn switches(&self) -> std::collections::BTreeMap<String, bool> {
-        Mechanism::ALL.into_iter().map(|mechanism| (mechanism.name().to_owned(), self.has(mechanism))).collect()
+        Mechanism::ALL
+            .into_iter()
+            .map(|mechanism| (mechanism.name().to_owned(), self.has(mechanism)))
+            .collect()
     }
 
     /// Reads the first record's list; names that this version does not know are left out.

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use ksmith_ledger::{
-    Audited, Benched, Closed, Confirmed, Decided, Decision, Draft, Entry, Plan, Promoted, Proposed, Role, RunOpened,
-    Screened, Speedup, Verdict,
+    Audited, Benched, Closed, Confirmed, Decided, Decision, Draft, Entry, Plan, Promoted, Proposed, Role,
+    RunOpened, Screened, Speedup, Verdict,
 };
 
 use crate::{Budget, Spent};
@@ -38,10 +38,12 @@ impl Candidacy {
 
     /// Whether the full pass accepted it.
     pub fn is_accepted(&self) -> bool {
-        self.decided.as_ref().is_some_and(|decided| match decided.verdict.verdict {
-            Decision::Accept => true,
-            Decision::Revise | Decision::Reject | Decision::Ambiguous | Decision::Error => false,
-        })
+        self.decided
+            .as_ref()
+            .is_some_and(|decided| match decided.verdict.verdict {
+                Decision::Accept => true,
+                Decision::Revise | Decision::Reject | Decision::Ambiguous | Decision::Error => false,
+            })
     }
 }
 
@@ -93,26 +95,40 @@ pub enum MemoryError {
 impl Memory {
     /// A candidate by id.
     pub fn candidate(&self, id: &str) -> Option<&Candidacy> {
-        self.candidates.iter().find(|candidate| candidate.proposed.candidate == id)
+        self.candidates
+            .iter()
+            .find(|candidate| candidate.proposed.candidate == id)
     }
 
     /// The champion, if the baseline no longer stands.
     pub fn champion(&self) -> Option<&Candidacy> {
-        self.promotions.last().and_then(|promoted| self.candidate(&promoted.candidate))
+        self.promotions
+            .last()
+            .and_then(|promoted| self.candidate(&promoted.candidate))
     }
 
     /// The flag control: of the baseline's source under several flag sets the one that was scored, else the fastest
     /// in the quick pass.
     pub fn flag_control(&self) -> Option<&Candidacy> {
-        let controls = || self.candidates.iter().filter(|c| c.proposed.role == Role::FlagControl);
+        let controls = || {
+            self.candidates
+                .iter()
+                .filter(|c| c.proposed.role == Role::FlagControl)
+        };
         controls()
             .find(|candidate| candidate.decided.is_some())
-            .or_else(|| controls().filter(|c| c.quick_gain().is_some()).max_by(|a, b| by_gain(a, b)))
+            .or_else(|| {
+                controls()
+                    .filter(|c| c.quick_gain().is_some())
+                    .max_by(|a, b| by_gain(a, b))
+            })
     }
 
     /// Number of the last round, from 1; zero before the first.
     pub fn last_round(&self) -> u32 {
-        self.candidates.last().map_or(0, |candidate| candidate.proposed.round)
+        self.candidates
+            .last()
+            .map_or(0, |candidate| candidate.proposed.round)
     }
 
     /// Whether a candidate has been promoted.
@@ -161,7 +177,11 @@ impl Memory {
 
     /// Number of confirmations so far: each later one gets a smaller share of the error rate.
     pub fn confirmations(&self) -> u32 {
-        let scored = self.candidates.iter().filter(|candidate| candidate.is_accepted()).count();
+        let scored = self
+            .candidates
+            .iter()
+            .filter(|candidate| candidate.is_accepted())
+            .count();
         u32::try_from(scored + self.finals.len()).unwrap_or(u32::MAX)
     }
 
@@ -181,14 +201,18 @@ impl Memory {
             return Err(MemoryError::NotARun(entry.kind().name()));
         }
         // Time between two sittings is not spent: a sitting begins with `resumed`.
-        if let (Some(last), false) = (self.last_time_s, matches!(entry, Entry::Resumed(_) | Entry::Interrupted(_))) {
+        if let (Some(last), false) = (
+            self.last_time_s,
+            matches!(entry, Entry::Resumed(_) | Entry::Interrupted(_)),
+        ) {
             self.spent.wall_s += (time_s - last).max(0.0);
         }
         self.last_time_s = Some(time_s);
         self.records += 1;
         match entry {
             Entry::RunOpened(opened) => {
-                self.committed.extend(opened.seeds.iter().map(|seed| seed.purpose.clone()));
+                self.committed
+                    .extend(opened.seeds.iter().map(|seed| seed.purpose.clone()));
                 self.opened = Some(opened.clone());
             }
             Entry::Audited(audit) => self.audit = Some(audit.clone()),
@@ -247,5 +271,7 @@ impl Memory {
 
 /// Orders candidates by their quick gain; those without one come first.
 pub(crate) fn by_gain(a: &Candidacy, b: &Candidacy) -> std::cmp::Ordering {
-    a.quick_gain().unwrap_or(0.0).total_cmp(&b.quick_gain().unwrap_or(0.0))
+    a.quick_gain()
+        .unwrap_or(0.0)
+        .total_cmp(&b.quick_gain().unwrap_or(0.0))
 }

@@ -91,11 +91,23 @@ impl InstanceOutcome {
             reason: closed.map_or_else(|| "interrupt".to_owned(), |closed| closed.reason.clone()),
             champion,
             candidates: closed.map_or_else(
-                || history.candidates.iter().filter(|candidate| candidate.decided.is_some()).count() as u64,
+                || {
+                    history
+                        .candidates
+                        .iter()
+                        .filter(|candidate| candidate.decided.is_some())
+                        .count() as u64
+                },
                 |closed| closed.candidates,
             ),
             screened: closed.map_or_else(
-                || history.candidates.iter().filter(|candidate| candidate.screened.is_some()).count() as u64,
+                || {
+                    history
+                        .candidates
+                        .iter()
+                        .filter(|candidate| candidate.screened.is_some())
+                        .count() as u64
+                },
                 |closed| closed.screened,
             ),
             wall_s: closed.map_or(wall_s, |closed| closed.wall_s),
@@ -114,10 +126,16 @@ impl RunOutcome {
             Outcome::GoalMet => 2,
         };
         let lower = |instance: &InstanceOutcome| {
-            instance.champion.as_ref().and_then(|champion| champion.speedup).map_or(0.0, |speedup| speedup.lower)
+            instance
+                .champion
+                .as_ref()
+                .and_then(|champion| champion.speedup)
+                .map_or(0.0, |speedup| speedup.lower)
         };
         self.instances.iter().min_by(|a, b| {
-            rank(a.outcome).cmp(&rank(b.outcome)).then_with(|| lower(a).total_cmp(&lower(b)))
+            rank(a.outcome)
+                .cmp(&rank(b.outcome))
+                .then_with(|| lower(a).total_cmp(&lower(b)))
         })
     }
 

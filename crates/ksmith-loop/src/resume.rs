@@ -13,9 +13,7 @@ use crate::guard::Guard;
 use crate::outcome::InstanceOutcome;
 use crate::run::{Kept, baseline_folder, finish, judge_digest, make_writer, run_instances};
 use crate::session::Session;
-use crate::{
-    Event, Interrupt, Mechanisms, Memory, Progress, RunError, RunOptions, RunOutcome, Sandbox,
-};
+use crate::{Event, Interrupt, Mechanisms, Memory, Progress, RunError, RunOptions, RunOutcome, Sandbox};
 
 /// What going on needs beside the record.
 #[derive(Debug, Clone)]
@@ -54,7 +52,9 @@ pub fn resume(options: &ResumeOptions, progress: &mut dyn Progress) -> Result<Ru
         .map_err(|error| RunError::Internal(format!("the first record's options cannot be read: {error}")))?;
     if memory.closed.is_some() {
         crate::steps::write_files(&options.run, options.signing_key.as_deref())?;
-        return Ok(RunOutcome { instances: vec![InstanceOutcome::read(&options.run, memory.spent.wall_s)?] });
+        return Ok(RunOutcome {
+            instances: vec![InstanceOutcome::read(&options.run, memory.spent.wall_s)?],
+        });
     }
     let task = Task::load(&kept.task_path)?;
     let instances = task.instances();
@@ -68,23 +68,40 @@ pub fn resume(options: &ResumeOptions, progress: &mut dyn Progress) -> Result<Ru
     let instance = find(&opened.instance)?;
     let judge = judge_digest()?;
     if opened.locks.get("judge") != Some(&judge) {
-        return Err(RunError::Changed(vec!["the judge (this is another build of ksmith)".into()]));
+        return Err(RunError::Changed(vec![
+            "the judge (this is another build of ksmith)".into(),
+        ]));
     }
     let mut ledger = Ledger::open(&options.run)?;
     // Opening may have set a half-written line aside, which is a record as well.
     let mut memory = remember(&options.run)?;
     let guard = lock_of(&ledger, &opened, task.dir())?;
-    let sandbox = if opened.unsandboxed { Sandbox::Unsandboxed } else { Sandbox::Required };
+    let sandbox = if opened.unsandboxed {
+        Sandbox::Unsandboxed
+    } else {
+        Sandbox::Required
+    };
     let arena = JudgeArena::open(&instance, &options.run, sandbox)?;
     let seed = opened.search_seed.unwrap_or_default();
     let writer = make_writer(&kept.writer, &instance, seed)?;
-    let resumed = Resumed { tool: env!("CARGO_PKG_VERSION").to_owned(), head: ledger.head(), redo: None };
+    let resumed = Resumed {
+        tool: env!("CARGO_PKG_VERSION").to_owned(),
+        head: ledger.head(),
+        redo: None,
+    };
     let record = ledger.append(resumed.clone())?;
     let time = record.unix_seconds().unwrap_or_default();
     memory
         .apply(&resumed.into(), time)
-        .map_err(|source| RunError::Record { run: options.run.clone(), source })?;
-    progress.event(&Event::Started { run: &opened.run, instance: &opened.instance, budget: memory.budget() });
+        .map_err(|source| RunError::Record {
+            run: options.run.clone(),
+            source,
+        })?;
+    progress.event(&Event::Started {
+        run: &opened.run,
+        instance: &opened.instance,
+        budget: memory.budget(),
+    });
     let mechanisms = Mechanisms::from_switches(&opened.mechanisms);
     let mut session = Session {
         ledger,
@@ -109,7 +126,11 @@ pub fn resume(options: &ResumeOptions, progress: &mut dyn Progress) -> Result<Ru
     let mut instances = vec![outcome];
     let stopped = instances[0].outcome == ksmith_ledger::Outcome::Interrupted;
     if !stopped && !kept.remaining.is_empty() {
-        let rest = kept.remaining.iter().map(|id| find(id)).collect::<Result<Vec<_>, _>>()?;
+        let rest = kept
+            .remaining
+            .iter()
+            .map(|id| find(id))
+            .collect::<Result<Vec<_>, _>>()?;
         // The rest gets what this one got: the command's whole budget is not recorded anywhere.
         let parts = rest.len() as f64;
         let run_options = RunOptions {
@@ -138,10 +159,15 @@ pub(crate) fn remember(run: &Path) -> Result<Memory, RunError> {
     let mut memory = Memory::default();
     for record in read_records(run)? {
         let seq = record.seq;
-        let entry = record.entry().map_err(|source| ksmith_ledger::ReadError::Body { seq, source })?;
+        let entry = record
+            .entry()
+            .map_err(|source| ksmith_ledger::ReadError::Body { seq, source })?;
         memory
             .apply(&entry, record.unix_seconds().unwrap_or_default())
-            .map_err(|source| RunError::Record { run: run.to_owned(), source })?;
+            .map_err(|source| RunError::Record {
+                run: run.to_owned(),
+                source,
+            })?;
     }
     Ok(memory)
 }

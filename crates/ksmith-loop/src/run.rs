@@ -15,8 +15,7 @@ use crate::outcome::InstanceOutcome;
 use crate::session::{Session, Sitting};
 use crate::writer::{FolderWriter, SearchWriter, Writer};
 use crate::{
-    Budget, Event, Memory, Progress, RunError, RunOptions, RunOutcome, Sandbox, Stage,
-    WriterChoice,
+    Budget, Event, Memory, Progress, RunError, RunOptions, RunOutcome, Sandbox, Stage, WriterChoice,
 };
 
 /// What `run-opened` keeps beyond its named fields, so that `resume` and `verify --replay` need nothing else.
@@ -86,8 +85,11 @@ fn choose(task: &Task, options: &RunOptions) -> Result<Vec<Instance>, RunError> 
         })
         .collect();
     if chosen.is_empty() {
-        let picks: Vec<String> =
-            options.types.iter().map(|pick| format!("{}={}", pick.variable, pick.dtype)).collect();
+        let picks: Vec<String> = options
+            .types
+            .iter()
+            .map(|pick| format!("{}={}", pick.variable, pick.dtype))
+            .collect();
         return Err(RunError::Usage {
             what: format!("the task has no instance with {}", picks.join(", ")),
             fix: format!("Its instances: {}.", known.join(", ")),
@@ -112,7 +114,10 @@ fn run_instance(
     options: &RunOptions,
     progress: &mut dyn Progress,
 ) -> Result<InstanceOutcome, RunError> {
-    progress.event(&Event::Stage { stage: Stage::Lock, candidate: None });
+    progress.event(&Event::Stage {
+        stage: Stage::Lock,
+        candidate: None,
+    });
     let task = instance.task();
     let baseline = baseline_folder(instance, options.backend)?;
     let guard = Guard::lock(task.dir())?;
@@ -144,8 +149,15 @@ fn run_instance(
     let time = record.unix_seconds().unwrap_or_default();
     memory
         .apply(&opened.into(), time)
-        .map_err(|source| RunError::Record { run: dir.clone(), source })?;
-    progress.event(&Event::Started { run: &id, instance: &instance.id(), budget });
+        .map_err(|source| RunError::Record {
+            run: dir.clone(),
+            source,
+        })?;
+    progress.event(&Event::Started {
+        run: &id,
+        instance: &instance.id(),
+        budget,
+    });
     let mut session = Session {
         ledger,
         memory,
@@ -186,10 +198,21 @@ pub(crate) fn finish(
 /// The folder of the baseline for a backend.
 pub(crate) fn baseline_folder(instance: &Instance, backend: Backend) -> Result<PathBuf, RunError> {
     let task = instance.task();
-    let relative = task.contract().baseline.get(&backend).ok_or_else(|| RunError::Usage {
-        what: format!("task `{}` names no baseline for {}", task.contract().name, backend.name()),
-        fix: format!("Add `baseline = {{ {} = \"..\" }}` to the contract.", backend.name()),
-    })?;
+    let relative = task
+        .contract()
+        .baseline
+        .get(&backend)
+        .ok_or_else(|| RunError::Usage {
+            what: format!(
+                "task `{}` names no baseline for {}",
+                task.contract().name,
+                backend.name()
+            ),
+            fix: format!(
+                "Add `baseline = {{ {} = \"..\" }}` to the contract.",
+                backend.name()
+            ),
+        })?;
     Ok(task.dir().join(relative))
 }
 
@@ -209,8 +232,16 @@ fn new_run(home: &Path, instance: &Instance) -> Result<(String, PathBuf), RunErr
     let mut bytes = [0u8; 4];
     getrandom::fill(&mut bytes)
         .map_err(|error| RunError::Internal(format!("the system gives no random numbers: {error}")))?;
-    let types: String = instance.types().iter().map(|(_, dtype)| format!("-{dtype}")).collect();
-    let id = format!("{:08x}-{}{types}", u32::from_be_bytes(bytes), instance.task().contract().name);
+    let types: String = instance
+        .types()
+        .iter()
+        .map(|(_, dtype)| format!("-{dtype}"))
+        .collect();
+    let id = format!(
+        "{:08x}-{}{types}",
+        u32::from_be_bytes(bytes),
+        instance.task().contract().name
+    );
     let dir = home.join(ksmith_ledger::runs::RUNS_DIR).join(&id);
     std::fs::create_dir_all(&dir).map_err(RunError::io("create", &dir))?;
     Ok((id, dir))
@@ -231,16 +262,30 @@ struct Opening<'a> {
 }
 
 fn opening(opening: Opening<'_>) -> Result<RunOpened, RunError> {
-    let Opening { instance, options, machine, guard, objects, .. } = opening;
+    let Opening {
+        instance,
+        options,
+        machine,
+        guard,
+        objects,
+        ..
+    } = opening;
     let task = instance.task();
     let contract = task.contract();
     let locked = guard.locked();
     let mut files = Vec::new();
     for name in locked.keys() {
         let path = task.dir().join(name);
-        files.push((name.clone(), std::fs::read(&path).map_err(RunError::io("read", &path))?));
+        files.push((
+            name.clone(),
+            std::fs::read(&path).map_err(RunError::io("read", &path))?,
+        ));
     }
-    let task_tree = objects.put_files(files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())))?;
+    let task_tree = objects.put_files(
+        files
+            .iter()
+            .map(|(name, bytes)| (name.as_str(), bytes.as_slice())),
+    )?;
     let expanded = serde_json::to_string_pretty(contract)
         .map_err(|error| RunError::Internal(format!("the contract cannot be written: {error}")))?;
     let locks = locks(locked, task_tree.tree)?;
@@ -255,13 +300,19 @@ fn opening(opening: Opening<'_>) -> Result<RunOpened, RunError> {
         Backend::Cuda => Scope::Cuda,
     };
     let kept = Kept {
-        task_path: task.dir().canonicalize().unwrap_or_else(|_| task.dir().to_owned()),
+        task_path: task
+            .dir()
+            .canonicalize()
+            .unwrap_or_else(|_| task.dir().to_owned()),
         task_tree,
         backend: options.backend,
         writer: options.writer.clone(),
         remaining: opening.rest.iter().map(Instance::id).collect(),
     };
-    let compiler = machine.compilers.first().map_or_else(|| "none".to_owned(), ToString::to_string);
+    let compiler = machine
+        .compilers
+        .first()
+        .map_or_else(|| "none".to_owned(), |found| found.banner.clone());
     Ok(RunOpened {
         run: opening.id.to_owned(),
         tool: env!("CARGO_PKG_VERSION").to_owned(),
@@ -316,5 +367,7 @@ fn locks(files: &BTreeMap<String, Digest>, task: Digest) -> Result<BTreeMap<Stri
 /// Hash of this very program: the judge is part of it.
 pub(crate) fn judge_digest() -> Result<Digest, RunError> {
     let path = std::env::current_exe().map_err(RunError::io("find", Path::new("the program itself")))?;
-    Ok(Digest::of(&std::fs::read(&path).map_err(RunError::io("read", &path))?))
+    Ok(Digest::of(
+        &std::fs::read(&path).map_err(RunError::io("read", &path))?,
+    ))
 }

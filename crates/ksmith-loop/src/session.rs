@@ -51,7 +51,10 @@ impl Session<'_> {
         loop {
             if self.memory.closed.is_none() {
                 if self.interrupt.is_requested() {
-                    self.append(Interrupted { reason: "interrupt".into(), torn: None })?;
+                    self.append(Interrupted {
+                        reason: "interrupt".into(),
+                        torn: None,
+                    })?;
                     return Ok(Sitting::Interrupted);
                 }
                 self.check_lock()?;
@@ -84,7 +87,9 @@ impl Session<'_> {
         let entry = entry.into();
         let record = self.ledger.append(entry.clone())?;
         let time = record.unix_seconds().unwrap_or_default();
-        self.memory.apply(&entry, time).map_err(|source| self.contradiction(source))?;
+        self.memory
+            .apply(&entry, time)
+            .map_err(|source| self.contradiction(source))?;
         self.last_record = Instant::now();
         Ok(record)
     }
@@ -102,12 +107,18 @@ impl Session<'_> {
     /// Appends a remark and shows it.
     pub(crate) fn note(&mut self, text: &str, data: serde_json::Value) -> Result<(), RunError> {
         self.progress.event(&Event::Note(text));
-        self.append(Note { text: text.to_owned(), data })?;
+        self.append(Note {
+            text: text.to_owned(),
+            data,
+        })?;
         Ok(())
     }
 
     pub(crate) fn contradiction(&self, source: crate::memory::MemoryError) -> RunError {
-        RunError::Record { run: self.dir().to_owned(), source }
+        RunError::Record {
+            run: self.dir().to_owned(),
+            source,
+        }
     }
 
     /// The run's folder.
@@ -126,7 +137,10 @@ impl Session<'_> {
         if changed.is_empty() {
             return Ok(());
         }
-        self.append(Interrupted { reason: format!("locked files changed: {}", changed.join(", ")), torn: None })?;
+        self.append(Interrupted {
+            reason: format!("locked files changed: {}", changed.join(", ")),
+            torn: None,
+        })?;
         Err(RunError::Changed(changed))
     }
 
@@ -141,12 +155,17 @@ impl Session<'_> {
     /// Whether the champion's confirmed time ratio to the baseline has its upper bound at or below the goal.
     pub(crate) fn meets_goal(&self) -> bool {
         let goal = self.instance.task().contract().performance.goal;
-        self.memory.over_baseline().is_some_and(|speedup| speedup.lower >= 1.0 / goal)
+        self.memory
+            .over_baseline()
+            .is_some_and(|speedup| speedup.lower >= 1.0 / goal)
     }
 
     /// The baseline as a candidate.
     pub(crate) fn baseline(&self) -> Entrant {
-        Entrant { id: BASELINE.into(), folder: self.baseline.clone() }
+        Entrant {
+            id: BASELINE.into(),
+            folder: self.baseline.clone(),
+        }
     }
 
     /// The working copy of a candidate, restored from the object store where it is missing or was touched.
@@ -174,9 +193,16 @@ impl Session<'_> {
     /// Who else runs in the next measurement of `id`.
     pub(crate) fn field(&self, id: &str) -> Result<Field, RunError> {
         let entrant = |candidacy: Option<&Candidacy>| candidacy.map(|c| self.entrant(c)).transpose();
-        let control = self.memory.flag_control().filter(|control| control.proposed.candidate != id);
+        let control = self
+            .memory
+            .flag_control()
+            .filter(|control| control.proposed.candidate != id);
         Ok(Field {
-            champion: entrant(self.memory.champion().filter(|champion| champion.proposed.candidate != id))?,
+            champion: entrant(
+                self.memory
+                    .champion()
+                    .filter(|champion| champion.proposed.candidate != id),
+            )?,
             flag_control: entrant(control)?,
         })
     }

@@ -74,8 +74,10 @@ pub fn next(memory: &Memory, on: &Mechanisms, now: Now) -> Step {
     if on.has(Mechanism::Plan) && memory.plan.is_none() {
         return Step::Plan;
     }
-    if let Some(accepted) =
-        memory.candidates.iter().find(|c| c.is_accepted() && !memory.is_promoted(&c.proposed.candidate))
+    if let Some(accepted) = memory
+        .candidates
+        .iter()
+        .find(|c| c.is_accepted() && !memory.is_promoted(&c.proposed.candidate))
     {
         return Step::Promote(accepted.proposed.candidate.clone());
     }
@@ -130,10 +132,16 @@ fn finish(memory: &Memory, stop: Stop) -> Step {
 /// What is left to do in the last round, if anything.
 fn next_of_round(memory: &Memory, on: &Mechanisms) -> Option<Step> {
     let round = memory.last_round();
-    let in_round = || memory.candidates.iter().filter(move |candidate| candidate.proposed.round == round);
+    let in_round = || {
+        memory
+            .candidates
+            .iter()
+            .filter(move |candidate| candidate.proposed.round == round)
+    };
     let id = |candidate: &Candidacy| candidate.proposed.candidate.clone();
-    let open: Vec<&Candidacy> =
-        in_round().filter(|candidate| candidate.decided.is_none() && !candidate.left_in_screening()).collect();
+    let open: Vec<&Candidacy> = in_round()
+        .filter(|candidate| candidate.decided.is_none() && !candidate.left_in_screening())
+        .collect();
     // The flag control is the yardstick and needs the quick pass to find the best flags, whatever is switched off.
     let screens = on.has(Mechanism::Screen) || open.iter().any(|c| c.proposed.role == Role::FlagControl);
     if !screens {
@@ -143,7 +151,10 @@ fn next_of_round(memory: &Memory, on: &Mechanisms) -> Option<Step> {
         return Some(Step::Screen(id(unscreened)));
     }
     let settled = in_round().any(is_measured);
-    let best = open.into_iter().max_by(|a, b| by_gain(a, b)).filter(|_| !settled)?;
+    let best = open
+        .into_iter()
+        .max_by(|a, b| by_gain(a, b))
+        .filter(|_| !settled)?;
     let promising = best.quick_gain().is_none_or(|gain| gain >= PROMISING);
     (promising || best.proposed.role == Role::FlagControl).then(|| Step::Score(id(best)))
 }
@@ -151,11 +162,14 @@ fn next_of_round(memory: &Memory, on: &Mechanisms) -> Option<Step> {
 /// Whether a full scoring got as far as a gain: then the rest of its round, which looked slower, is not scored. A
 /// failed gate says nothing of the others.
 fn is_measured(candidate: &Candidacy) -> bool {
-    candidate.decided.as_ref().is_some_and(|decided| match decided.verdict.verdict {
-        Decision::Accept | Decision::Revise | Decision::Ambiguous => true,
-        Decision::Reject => decided.verdict.speedup.is_some(),
-        Decision::Error => false,
-    })
+    candidate
+        .decided
+        .as_ref()
+        .is_some_and(|decided| match decided.verdict.verdict {
+            Decision::Accept | Decision::Revise | Decision::Ambiguous => true,
+            Decision::Reject => decided.verdict.speedup.is_some(),
+            Decision::Error => false,
+        })
 }
 
 /// Directions that have had their tries without a gain.

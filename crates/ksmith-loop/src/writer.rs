@@ -4,11 +4,13 @@
 //! brief (its history and its seed), so writers hold no state that a run would have to save.
 
 mod folder;
+mod search;
 
 use std::path::PathBuf;
 
 pub use folder::FolderWriter;
 use ksmith_task::{Brief, Proposal};
+pub use search::SearchWriter;
 
 /// A direction worth trying, as the draft ranks it.
 #[derive(Debug, Clone, PartialEq)]

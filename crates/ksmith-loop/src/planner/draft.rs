@@ -65,8 +65,15 @@ fn baseline(facts: &DraftFacts) -> String {
     for line in &facts.machine {
         let _ = writeln!(text, "- Machine: {line}.");
     }
-    let gates = if facts.gates.is_empty() { "none".to_owned() } else { facts.gates.join(", ") };
-    let _ = writeln!(text, "- The baseline was judged like a candidate; gates passed: {gates}.");
+    let gates = if facts.gates.is_empty() {
+        "none".to_owned()
+    } else {
+        facts.gates.join(", ")
+    };
+    let _ = writeln!(
+        text,
+        "- The baseline was judged like a candidate; gates passed: {gates}."
+    );
     for workload in &facts.workloads {
         let time = workload.median_us.map_or_else(
             || "not measured yet".to_owned(),
@@ -75,7 +82,11 @@ fn baseline(facts: &DraftFacts) -> String {
                 format!("{us:.1} us a call, {rate:.2} GB/s of unavoidable traffic")
             },
         );
-        let _ = writeln!(text, "- Workload `{}` ({}): {time}.", workload.name, workload.sizes);
+        let _ = writeln!(
+            text,
+            "- Workload `{}` ({}): {time}.",
+            workload.name, workload.sizes
+        );
     }
     text
 }
@@ -90,13 +101,18 @@ fn risks(facts: &DraftFacts) -> String {
         let bound = if workload.bytes <= 0.0 {
             "its unavoidable traffic is not declared, so no floor is known".to_owned()
         } else if intensity < 4.0 {
-            format!("{intensity:.2} operations per byte: memory is the likely limit once the arithmetic is vectorised")
+            format!(
+                "{intensity:.2} operations per byte: memory is the likely limit once the arithmetic is vectorised"
+            )
         } else {
             format!("{intensity:.2} operations per byte: arithmetic is the likely limit")
         };
         let _ = writeln!(text, "- Unknown for `{}`: {bound}.", workload.name);
     }
-    let _ = writeln!(text, "- A gain below 1 % is not claimed: code layout alone moves times by as much.");
+    let _ = writeln!(
+        text,
+        "- A gain below 1 % is not claimed: code layout alone moves times by as much."
+    );
     text
 }
 

@@ -35,7 +35,10 @@ pub fn check_draft(text: &str) -> Vec<String> {
             findings.push(format!("topic `{topic}` says nothing"));
         }
     }
-    if !body(0).iter().any(|line| line.chars().any(|c| c.is_ascii_digit())) {
+    if !body(0)
+        .iter()
+        .any(|line| line.chars().any(|c| c.is_ascii_digit()))
+    {
         findings.push("the baseline's topic holds no figure".into());
     }
     for line in items(body(2)) {
@@ -50,7 +53,10 @@ pub fn check_draft(text: &str) -> Vec<String> {
     }
     for word in ["Keep", "Revise", "Drop"] {
         if !body(5).iter().any(|line| line.contains(word)) {
-            findings.push(format!("the evidence's topic does not say when to {}", word.to_lowercase()));
+            findings.push(format!(
+                "the evidence's topic does not say when to {}",
+                word.to_lowercase()
+            ));
         }
     }
     findings
@@ -71,11 +77,16 @@ pub fn check_plan(text: &str, draft: &str) -> Vec<String> {
         if step.criterion.is_empty() {
             findings.push(format!("step {number} has no criterion"));
         } else if !step.criterion.contains('`') && !step.criterion.chars().any(|c| c.is_ascii_digit()) {
-            findings.push(format!("the criterion of step {number} names neither a record, a code nor a figure"));
+            findings.push(format!(
+                "the criterion of step {number} names neither a record, a code nor a figure"
+            ));
         }
     }
     for direction in directions_of(draft) {
-        if !steps.iter().any(|step| step.step.contains(&format!("`{direction}`"))) {
+        if !steps
+            .iter()
+            .any(|step| step.step.contains(&format!("`{direction}`")))
+        {
             findings.push(format!("direction `{direction}` of the draft has no step"));
         }
     }
@@ -85,8 +96,13 @@ pub fn check_plan(text: &str, draft: &str) -> Vec<String> {
 /// Names of a draft's directions: the first quoted word of each item.
 fn directions_of(draft: &str) -> Vec<String> {
     let sections = sections(draft);
-    let lines = sections.iter().find(|(title, _)| title == DRAFT_TOPICS[2]).map_or(&[][..], |(_, lines)| lines);
-    items(lines).filter_map(|line| Some(line.split('`').nth(1)?.to_owned())).collect()
+    let lines = sections
+        .iter()
+        .find(|(title, _)| title == DRAFT_TOPICS[2])
+        .map_or(&[][..], |(_, lines)| lines);
+    items(lines)
+        .filter_map(|line| Some(line.split('`').nth(1)?.to_owned()))
+        .collect()
 }
 
 fn sections(text: &str) -> Vec<(String, Vec<&str>)> {
@@ -131,8 +147,18 @@ mod tests {
             }],
             warnings: vec!["the clock is not fixed".into()],
             directions: vec![
-                Direction { name: "vector-exp".into(), idea: "a polynomial exp over whole vectors".into(), value: 6.0, risk: "its error".into() },
-                Direction { name: "threads".into(), idea: "rows in parallel".into(), value: 1.5, risk: "start-up cost".into() },
+                Direction {
+                    name: "vector-exp".into(),
+                    idea: "a polynomial exp over whole vectors".into(),
+                    value: 6.0,
+                    risk: "its error".into(),
+                },
+                Direction {
+                    name: "threads".into(),
+                    idea: "rows in parallel".into(),
+                    value: 1.5,
+                    risk: "start-up cost".into(),
+                },
             ],
             budget: "60 s, 5 scorings".into(),
         }
@@ -153,7 +179,10 @@ mod tests {
         let whole = draft(&facts());
         for topic in DRAFT_TOPICS {
             let renamed = whole.replace(&format!("## {topic}\n"), "## Something else\n");
-            assert!(check_draft(&renamed).contains(&format!("topic `{topic}` is missing")), "{topic}");
+            assert!(
+                check_draft(&renamed).contains(&format!("topic `{topic}` is missing")),
+                "{topic}"
+            );
         }
         let start = whole.find("## First steps").unwrap();
         let end = whole.find("## Commands").unwrap();
@@ -165,13 +194,19 @@ mod tests {
     fn a_plan_step_without_a_decidable_criterion_is_refused() {
         let draft = draft(&facts());
         let text = plan(&facts(), &plan_steps(&facts()));
-        let vague = text.replace("- Criterion: one of six flag sets", "- Criterion: it feels fast\n- Was: one of six");
+        let vague = text.replace(
+            "- Criterion: one of six flag sets",
+            "- Criterion: it feels fast\n- Was: one of six",
+        );
         assert_eq!(
             check_plan(&vague, &draft),
             ["the criterion of step 1 names neither a record, a code nor a figure"]
         );
         let forgotten = text.replace("`threads`", "`thread`");
-        assert_eq!(check_plan(&forgotten, &draft), ["direction `threads` of the draft has no step"]);
+        assert_eq!(
+            check_plan(&forgotten, &draft),
+            ["direction `threads` of the draft has no step"]
+        );
         assert_eq!(check_plan("# Plan", "")[0], "the plan has no step");
     }
 }

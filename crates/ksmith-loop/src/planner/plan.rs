@@ -34,9 +34,18 @@ pub fn plan_steps(facts: &DraftFacts) -> Vec<PlanStep> {
 
 /// Writes the plan.
 pub fn plan(facts: &DraftFacts, steps: &[PlanStep]) -> String {
-    let mut text = format!("# Plan: {}\n\nFollows draft.md. Each step ends when its criterion is met.\n", facts.instance);
+    let mut text = format!(
+        "# Plan: {}\n\nFollows draft.md. Each step ends when its criterion is met.\n",
+        facts.instance
+    );
     for (index, step) in steps.iter().enumerate() {
-        let _ = write!(text, "\n## Step {}\n\n- Step: {}\n- Criterion: {}\n", index + 1, step.step, step.criterion);
+        let _ = write!(
+            text,
+            "\n## Step {}\n\n- Step: {}\n- Criterion: {}\n",
+            index + 1,
+            step.step,
+            step.criterion
+        );
     }
     text
 }
@@ -46,7 +55,10 @@ pub fn steps_of(text: &str) -> Vec<PlanStep> {
     let mut steps = Vec::new();
     for line in text.lines() {
         if let Some(step) = line.strip_prefix("- Step:") {
-            steps.push(PlanStep { step: step.trim().to_owned(), criterion: String::new() });
+            steps.push(PlanStep {
+                step: step.trim().to_owned(),
+                criterion: String::new(),
+            });
         } else if let (Some(criterion), Some(last)) = (line.strip_prefix("- Criterion:"), steps.last_mut()) {
             last.criterion = criterion.trim().to_owned();
         }

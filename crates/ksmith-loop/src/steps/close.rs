@@ -15,16 +15,27 @@ impl Session<'_> {
         self.stage(Stage::Close, None);
         self.append_commitments()?;
         // A champion whose last confirmation was refused by a gate is none: the judge's last word counts.
-        let refused = self.memory.finals.last().is_some_and(|last| match last.verdict.verdict {
-            Decision::Reject => true,
-            Decision::Accept | Decision::Revise | Decision::Ambiguous | Decision::Error => false,
-        });
-        let champion =
-            self.memory.champion().filter(|_| !refused).map(|champion| champion.proposed.candidate.clone());
-        let confirmed = self.memory.finals.last().is_some_and(|last| match last.verdict.verdict {
-            Decision::Accept => true,
-            Decision::Revise | Decision::Reject | Decision::Ambiguous | Decision::Error => false,
-        });
+        let refused = self
+            .memory
+            .finals
+            .last()
+            .is_some_and(|last| match last.verdict.verdict {
+                Decision::Reject => true,
+                Decision::Accept | Decision::Revise | Decision::Ambiguous | Decision::Error => false,
+            });
+        let champion = self
+            .memory
+            .champion()
+            .filter(|_| !refused)
+            .map(|champion| champion.proposed.candidate.clone());
+        let confirmed = self
+            .memory
+            .finals
+            .last()
+            .is_some_and(|last| match last.verdict.verdict {
+                Decision::Accept => true,
+                Decision::Revise | Decision::Reject | Decision::Ambiguous | Decision::Error => false,
+            });
         let outcome = if champion.is_some() && confirmed && self.meets_goal() {
             Outcome::GoalMet
         } else {

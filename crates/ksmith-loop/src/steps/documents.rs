@@ -15,8 +15,19 @@ impl Session<'_> {
         let blob = self.ledger.objects().put(text.as_bytes())?;
         self.write("draft.md", &text)?;
         let accepted = findings.is_empty();
-        self.append(Draft { text: blob, accepted, findings: findings.clone() })?;
-        if accepted { Ok(()) } else { Err(RunError::Gate { document: "draft", findings }) }
+        self.append(Draft {
+            text: blob,
+            accepted,
+            findings: findings.clone(),
+        })?;
+        if accepted {
+            Ok(())
+        } else {
+            Err(RunError::Gate {
+                document: "draft",
+                findings,
+            })
+        }
     }
 
     pub(crate) fn plan(&mut self) -> Result<(), RunError> {
@@ -32,8 +43,20 @@ impl Session<'_> {
         let blob = self.ledger.objects().put(text.as_bytes())?;
         self.write("plan.md", &text)?;
         let accepted = findings.is_empty();
-        self.append(Plan { text: blob, accepted, findings: findings.clone(), steps })?;
-        if accepted { Ok(()) } else { Err(RunError::Gate { document: "plan", findings }) }
+        self.append(Plan {
+            text: blob,
+            accepted,
+            findings: findings.clone(),
+            steps,
+        })?;
+        if accepted {
+            Ok(())
+        } else {
+            Err(RunError::Gate {
+                document: "plan",
+                findings,
+            })
+        }
     }
 
     /// Only what was measured, parsed or declared.
@@ -46,7 +69,9 @@ impl Session<'_> {
         let median = |workload: &str| {
             let times = || baseline.into_iter().flat_map(|benched| &benched.times);
             let of = |arm: Arm| times().find(|time| time.workload == workload && time.arm == arm);
-            of(Arm::Baseline).or_else(|| of(Arm::Candidate)).map(|time| time.median_us)
+            of(Arm::Baseline)
+                .or_else(|| of(Arm::Candidate))
+                .map(|time| time.median_us)
         };
         let workloads = self
             .instance
@@ -54,8 +79,11 @@ impl Session<'_> {
             .map(|workload| {
                 let bound = self.instance.bind(&workload.axes);
                 let (bytes, flops) = bound.map_or((0.0, 0.0), |bound| (bound.cost_bytes, bound.cost_flops));
-                let sizes: Vec<String> =
-                    workload.axes.iter().map(|(axis, size)| format!("{axis} {size}")).collect();
+                let sizes: Vec<String> = workload
+                    .axes
+                    .iter()
+                    .map(|(axis, size)| format!("{axis} {size}"))
+                    .collect();
                 WorkloadFact {
                     name: workload.name.clone(),
                     sizes: sizes.join(", "),
@@ -87,7 +115,12 @@ impl Session<'_> {
                 .map(|gate| gate.name.to_string())
                 .collect(),
             workloads,
-            warnings: self.memory.audit.as_ref().map(|audit| audit.findings.clone()).unwrap_or_default(),
+            warnings: self
+                .memory
+                .audit
+                .as_ref()
+                .map(|audit| audit.findings.clone())
+                .unwrap_or_default(),
             directions,
             budget: format!(
                 "{:.0} s of wall time, {} full scorings, {} USD",

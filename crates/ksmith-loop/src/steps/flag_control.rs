@@ -53,9 +53,13 @@ fn copy_with_flags(from: &Path, to: &Path, flags: &[&str]) -> Result<(), RunErro
     copy(from, to)?;
     let manifest = to.join("candidate.toml");
     let text = std::fs::read_to_string(&manifest).map_err(RunError::io("read", &manifest))?;
-    let mut table: toml::Table =
-        text.parse().map_err(|error| RunError::Internal(format!("the baseline's manifest: {error}")))?;
-    table.insert("flags".into(), toml::Value::Array(flags.iter().map(|flag| (*flag).into()).collect()));
+    let mut table: toml::Table = text
+        .parse()
+        .map_err(|error| RunError::Internal(format!("the baseline's manifest: {error}")))?;
+    table.insert(
+        "flags".into(),
+        toml::Value::Array(flags.iter().map(|flag| (*flag).into()).collect()),
+    );
     std::fs::write(&manifest, table.to_string()).map_err(RunError::io("write", &manifest))
 }
 
@@ -83,15 +87,22 @@ mod tests {
         let from = folder.path().join("from");
         std::fs::create_dir_all(&from).unwrap();
         std::fs::write(from.join("kernel.c"), "void f(void) {}\n").unwrap();
-        let manifest = "schema = 1\nbackend = \"cpu\"\nsources = [\"kernel.c\"]\nentry = \"f\"\nflags = [\"-O3\"]\n";
+        let manifest =
+            "schema = 1\nbackend = \"cpu\"\nsources = [\"kernel.c\"]\nentry = \"f\"\nflags = [\"-O3\"]\n";
         std::fs::write(from.join("candidate.toml"), manifest).unwrap();
         let to = folder.path().join("to");
         copy_with_flags(&from, &to, &["-O2", "-march=native"]).unwrap();
         let mut wanted: toml::Table = manifest.parse().unwrap();
         wanted["flags"] = toml::Value::Array(vec!["-O2".into(), "-march=native".into()]);
-        let found: toml::Table = std::fs::read_to_string(to.join("candidate.toml")).unwrap().parse().unwrap();
+        let found: toml::Table = std::fs::read_to_string(to.join("candidate.toml"))
+            .unwrap()
+            .parse()
+            .unwrap();
         assert_eq!(found, wanted);
-        assert_eq!(std::fs::read_to_string(to.join("kernel.c")).unwrap(), "void f(void) {}\n");
+        assert_eq!(
+            std::fs::read_to_string(to.join("kernel.c")).unwrap(),
+            "void f(void) {}\n"
+        );
     }
 
     #[test]

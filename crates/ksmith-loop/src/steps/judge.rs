@@ -1,7 +1,7 @@
 //! Steps that ask the judge: audit, baseline, quick pass, full pass, promotion, last confirmation.
 
 use ksmith_ledger::{
-    Benched, BenchStage, Confirmed, Decided, Decision, Entry, Promoted, Proposed, Screened, Verdict,
+    BenchStage, Benched, Confirmed, Decided, Decision, Entry, Promoted, Proposed, Screened, Verdict,
 };
 use ksmith_task::Candidate;
 
@@ -16,7 +16,11 @@ impl Session<'_> {
         let audit = self.arena.audit()?;
         let (passed, findings) = (audit.passed, audit.findings.clone());
         self.append(audit)?;
-        if passed { Ok(()) } else { Err(RunError::Audit { findings }) }
+        if passed {
+            Ok(())
+        } else {
+            Err(RunError::Audit { findings })
+        }
     }
 
     /// Proves and measures the baseline; its figures stand in the draft, its correctness in the record.
@@ -30,7 +34,8 @@ impl Session<'_> {
             Decision::Reject if verdict.speedup.is_none() => {
                 return Err(RunError::Usage {
                     what: format!("the task's baseline fails its own judge: {}", verdict.code),
-                    fix: "Correct the baseline or the contract; `ksmith lint TASK` shows the evidence.".into(),
+                    fix: "Correct the baseline or the contract; `ksmith lint TASK` shows the evidence."
+                        .into(),
                 });
             }
             Decision::Error => return Err(cannot_judge(&verdict)),
@@ -117,7 +122,11 @@ impl Session<'_> {
         let evidence = self.arena.score(&entrant, &field)?;
         let verdict = evidence.verdict.clone();
         self.append_evidence(evidence)?;
-        self.progress.event(&Event::Judged { candidate: id, hypothesis: &candidacy.hypothesis, verdict: &verdict });
+        self.progress.event(&Event::Judged {
+            candidate: id,
+            hypothesis: &candidacy.hypothesis,
+            verdict: &verdict,
+        });
         self.append(Decided {
             candidate: id.to_owned(),
             verdict_digest: verdict.digest(),
@@ -134,14 +143,20 @@ impl Session<'_> {
             return Err(self.contradiction(MemoryError::UnknownCandidate(id.to_owned())));
         };
         let tree = self.candidacy(id)?.tree;
-        let previous = self.memory.champion().map(|champion| champion.proposed.candidate.clone());
+        let previous = self
+            .memory
+            .champion()
+            .map(|champion| champion.proposed.candidate.clone());
         self.append(Promoted {
             candidate: id.to_owned(),
             previous,
             verdict_digest: decided.verdict_digest,
             tree,
         })?;
-        self.progress.event(&Event::Champion { candidate: id, over_baseline: decided.verdict.over_baseline });
+        self.progress.event(&Event::Champion {
+            candidate: id,
+            over_baseline: decided.verdict.over_baseline,
+        });
         Ok(())
     }
 
@@ -158,7 +173,11 @@ impl Session<'_> {
         let (verdict, alpha) = (evidence.verdict.clone(), evidence.alpha);
         self.append_evidence(evidence)?;
         let hypothesis = self.candidacy(id)?.hypothesis;
-        self.progress.event(&Event::Judged { candidate: id, hypothesis: &hypothesis, verdict: &verdict });
+        self.progress.event(&Event::Judged {
+            candidate: id,
+            hypothesis: &hypothesis,
+            verdict: &verdict,
+        });
         self.append(Confirmed {
             candidate: id.to_owned(),
             verdict_digest: verdict.digest(),
@@ -197,15 +216,26 @@ fn reason(proposed: &Proposed, verdict: &Verdict) -> String {
     };
     let measured = verdict.speedup.map_or_else(
         || "nothing measured".to_owned(),
-        |speedup| format!("measured {:.3} ({:.3} to {:.3})", speedup.point, speedup.lower, speedup.upper),
+        |speedup| {
+            format!(
+                "measured {:.3} ({:.3} to {:.3})",
+                speedup.point, speedup.lower, speedup.upper
+            )
+        },
     );
-    let predicted =
-        proposed.predicted.map_or_else(|| "no gain predicted".to_owned(), |gain| format!("predicted {gain:.2}"));
+    let predicted = proposed.predicted.map_or_else(
+        || "no gain predicted".to_owned(),
+        |gain| format!("predicted {gain:.2}"),
+    );
     format!("{what} ({}); {predicted}, {measured}", verdict.code)
 }
 
 fn cannot_judge(verdict: &Verdict) -> RunError {
-    let evidence = verdict.gates.last().map(|gate| gate.evidence.to_string()).unwrap_or_default();
+    let evidence = verdict
+        .gates
+        .last()
+        .map(|gate| gate.evidence.to_string())
+        .unwrap_or_default();
     RunError::Arena(crate::arena::ArenaError::Environment {
         what: format!("the baseline cannot be judged here: {} {evidence}", verdict.code),
         fix: "`ksmith doctor` shows what this machine lacks; on a noisy machine wait and resume.".into(),

@@ -8,7 +8,7 @@ use ksmith_task::{Brief, BriefWorkload, BudgetLeft, Candidate, Outcome, Proposal
 use crate::memory::Candidacy;
 use crate::session::Session;
 use crate::step::closed_directions;
-use crate::{Event, Mechanism, RunError, Stage};
+use crate::{Mechanism, RunError, Stage};
 
 /// Most candidates that one round asks for: enough to keep the quick pass busy, few enough that what the first teach
 /// still helps the last.
@@ -18,15 +18,25 @@ impl Session<'_> {
     pub(crate) fn propose(&mut self) -> Result<(), RunError> {
         self.stage(Stage::Propose, None);
         let round = self.memory.last_round() + 1;
-        let closed =
-            if self.mechanisms.has(Mechanism::Directions) { closed_directions(&self.memory) } else { Vec::new() };
+        let closed = if self.mechanisms.has(Mechanism::Directions) {
+            closed_directions(&self.memory)
+        } else {
+            Vec::new()
+        };
         let workspace = self.workspace(round)?;
         let brief = self.brief(&closed, workspace.clone())?;
-        let wanted = if self.mechanisms.has(Mechanism::Screen) { ROUND } else { 1 };
+        let wanted = if self.mechanisms.has(Mechanism::Screen) {
+            ROUND
+        } else {
+            1
+        };
         let mut proposals = match self.writer.propose(&brief, wanted) {
             Ok(proposals) => proposals,
             Err(error) => {
-                self.note(&format!("{error}; nothing more is asked of it"), serde_json::Value::Null)?;
+                self.note(
+                    &format!("{error}; nothing more is asked of it"),
+                    serde_json::Value::Null,
+                )?;
                 Vec::new()
             }
         };
@@ -36,7 +46,10 @@ impl Session<'_> {
         if proposals.is_empty() {
             let text = match offered {
                 0 => "the writer has nothing left to propose".to_owned(),
-                _ => format!("the writer proposes closed directions only: {}", closed.join(", ")),
+                _ => format!(
+                    "the writer proposes closed directions only: {}",
+                    closed.join(", ")
+                ),
             };
             self.note(&text, serde_json::Value::Null)?;
             self.writer_is_exhausted = true;
@@ -50,7 +63,12 @@ impl Session<'_> {
     }
 
     /// Puts a proposal into the object store, makes its working copy and records it.
-    pub(crate) fn record_proposal(&mut self, proposal: &Proposal, round: u32, role: Role) -> Result<(), RunError> {
+    pub(crate) fn record_proposal(
+        &mut self,
+        proposal: &Proposal,
+        round: u32,
+        role: Role,
+    ) -> Result<(), RunError> {
         let id = format!("c{:04}", self.memory.candidates.len() + 1);
         let tree = self.ledger.objects().put_tree(&proposal.folder)?;
         let folder = self.dir().join("candidates").join(&id);
@@ -125,7 +143,7 @@ impl Session<'_> {
             family: contract.family.clone(),
             task: task.dir().to_owned(),
             backend,
-            header: ksmith_task::abi::header(&self.instance),
+            header: String::new(),
             workloads: self
                 .instance
                 .workloads(backend)
@@ -138,7 +156,12 @@ impl Session<'_> {
             goal: contract.performance.goal,
             threads: contract.policy.threads.unwrap_or_else(default_threads),
             champion,
-            history: self.memory.candidates.iter().map(|c| self.outcome(c, digest)).collect(),
+            history: self
+                .memory
+                .candidates
+                .iter()
+                .map(|c| self.outcome(c, digest))
+                .collect(),
             left: BudgetLeft {
                 wall_s: budget.left(&self.memory.spent).as_secs_f64(),
                 candidates: u32::try_from(budget.candidates.saturating_sub(self.memory.spent.candidates))
@@ -162,7 +185,11 @@ impl Session<'_> {
                 decided.verdict.speedup.map(|speedup| speedup.point),
             ),
             (None, Some(screened)) if screened.kept => ("revise", "screen/passed".to_owned(), screened.ratio),
-            (None, Some(screened)) => ("reject", screened.code.clone().unwrap_or_default(), screened.ratio),
+            (None, Some(screened)) => (
+                "reject",
+                screened.code.clone().unwrap_or_default(),
+                screened.ratio,
+            ),
             (None, None) => ("error", "screen/not-run".to_owned(), None),
         };
         let evidence = if with_evidence {

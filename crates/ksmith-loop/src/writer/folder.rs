@@ -15,14 +15,20 @@ pub struct FolderWriter {
 impl FolderWriter {
     /// Candidates lie below `root`, or `root` is one itself.
     pub fn new(root: &Path) -> Self {
-        Self { root: root.to_owned() }
+        Self {
+            root: root.to_owned(),
+        }
     }
 
     fn folders(&self) -> Result<Vec<PathBuf>, WriterError> {
         if self.root.join("candidate.toml").is_file() {
             return Ok(vec![self.root.clone()]);
         }
-        let failed = |source| WriterError::Io { what: "read folder", path: self.root.clone(), source };
+        let failed = |source| WriterError::Io {
+            what: "read folder",
+            path: self.root.clone(),
+            source,
+        };
         let mut folders = Vec::new();
         for entry in std::fs::read_dir(&self.root).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
@@ -36,7 +42,9 @@ impl FolderWriter {
 }
 
 fn name_of(folder: &Path) -> String {
-    folder.file_name().map_or_else(|| "candidate".into(), |name| name.to_string_lossy().into_owned())
+    folder
+        .file_name()
+        .map_or_else(|| "candidate".into(), |name| name.to_string_lossy().into_owned())
 }
 
 impl Writer for FolderWriter {

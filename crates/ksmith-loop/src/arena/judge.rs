@@ -1,0 +1,195 @@
+//! The real judge behind [`Arena`].
+
+use std::path::Path;
+use std::time::Instant;
+
+use ksmith_judge::{Judge, JudgeError, JudgeOptions};
+use ksmith_ledger::{Audited, BenchStage, Decision, RevealedSeed, SeedCommitment, Verdict};
+use ksmith_task::{Backend, Candidate, Instance};
+
+use super::evidence;
+use super::{Arena, ArenaError, Entrant, Evidence, Field, Screening};
+use crate::Sandbox;
+
+/// One open judge for one instance.
+pub struct JudgeArena {
+    judge: Judge,
+    instance: Instance,
+    baseline: Candidate,
+    /// Id of the candidate that is the judge's performance reference; none means the baseline.
+    champion: Option<String>,
+    flag_control: Option<String>,
+}
+
+impl JudgeArena {
+    /// Opens a judge whose state lies in the run's folder, outside every box.
+    ///
+    /// # Errors
+    /// When the judge cannot judge this task here.
+    pub fn open(instance: &Instance, run: &Path, sandbox: Sandbox) -> Result<Self, ArenaError> {
+        let task = instance.task();
+        let baseline =
+            task.contract()
+                .baseline
+                .get(&Backend::Cpu)
+                .ok_or_else(|| ArenaError::Environment {
+                    what: "this build judges on the CPU only".into(),
+                    fix: "Run with `--backend cpu`, or give the task a CPU baseline.".into(),
+                })?;
+        let baseline = Candidate::load(task.dir().join(baseline))
+            .map_err(|error| ArenaError::Contract(format!("the baseline: {error}")))?;
+        let mut options = JudgeOptions::new(&run.join("judge"));
+        options.unsandboxed = match sandbox {
+            Sandbox::Required => false,
+            Sandbox::Unsandboxed => true,
+        };
+        let judge = Judge::open(instance, options).map_err(from_judge)?;
+        Ok(Self {
+            judge,
+            instance: instance.clone(),
+            baseline,
+            champion: None,
+            flag_control: None,
+        })
+    }
+
+    /// Makes the judge's references those of `field`; each is built once.
+    fn set(&mut self, field: &Field) -> Result<(), ArenaError> {
+        let champion = field.champion.as_ref().map(|champion| champion.id.clone());
+        if self.champion != champion {
+            let candidate = match &field.champion {
+                Some(entrant) => load(entrant)?,
+                None => self.baseline.clone(),
+            };
+            self.judge.set_champion(&candidate).map_err(from_judge)?;
+            self.champion = champion;
+        }
+        if let Some(control) = &field.flag_control
+            && self.flag_control.as_ref() != Some(&control.id)
+        {
+            self.judge.set_flag_control(&load(control)?).map_err(from_judge)?;
+            self.flag_control = Some(control.id.clone());
+        }
+        Ok(())
+    }
+
+    fn evidence(&self, id: &str, champion: Option<&str>, verdict: Verdict) -> Evidence {
+        let workloads: Vec<(String, f64)> = self
+            .instance
+            .workloads(Backend::Cpu)
+            .map(|workload| (workload.name.clone(), workload.weight))
+            .collect();
+        evidence::of(id, champion, verdict, self.judge.report(), &workloads)
+    }
+}
+
+impl Arena for JudgeArena {
+    fn commitments(&self) -> Vec<SeedCommitment> {
+        self.judge.commitments()
+    }
+
+    fn reveal(&self) -> Vec<RevealedSeed> {
+        self.judge.reveal()
+    }
+
+    fn audit(&mut self) -> Result<Audited, ArenaError> {
+        // The judge itself refuses to open over a baseline that fails its own task; the cheats of the audit come with
+        // `ksmith lint`.
+        Ok(Audited {
+            passed: true,
+            findings: Vec::new(),
+            detail: serde_json::json!({ "baseline": "passes its own task" }),
+            ms: 0.0,
+        })
+    }
+
+    fn baseline(&mut self, baseline: &Entrant) -> Result<Evidence, ArenaError> {
+        self.set(&Field::default())?;
+        let verdict = self.judge.screen(&self.baseline);
+        let mut evidence = evidence::of(&baseline.id, None, verdict, None, &[]);
+        evidence.records =
+            vec![evidence::bench_of_gates(&baseline.id, BenchStage::Screen, &evidence.verdict).into()];
+        Ok(evidence)
+    }
+
+    fn screen(&mut self, candidate: &Entrant, field: &Field) -> Result<Screening, ArenaError> {
+        self.set(field)?;
+        let began = Instant::now();
+        let verdict = self.judge.screen(&load(candidate)?);
+        let kept = match verdict.verdict {
+            Decision::Accept | Decision::Revise | Decision::Ambiguous => true,
+            Decision::Reject | Decision::Error => false,
+        };
+        Ok(Screening {
+            kept,
+            code: (!kept).then(|| verdict.code.clone()),
+            ratio: verdict.speedup.map(|speedup| speedup.point),
+            ms: began.elapsed().as_secs_f64() * 1e3,
+            digest: if kept {
+                String::new()
+            } else {
+                evidence::lesson(&verdict)
+            },
+        })
+    }
+
+    fn score(&mut self, candidate: &Entrant, field: &Field) -> Result<Evidence, ArenaError> {
+        self.set(field)?;
+        let verdict = self.judge.score(&load(candidate)?);
+        Ok(self.evidence(&candidate.id, self.champion.as_deref(), verdict))
+    }
+
+    /// The baseline is made the reference, so that the confirmed gain is the one over the baseline.
+    fn confirm(&mut self, champion: &Entrant, field: &Field) -> Result<Evidence, ArenaError> {
+        let field = Field {
+            champion: None,
+            ..field.clone()
+        };
+        self.set(&field)?;
+        let verdict = self.judge.score(&load(champion)?);
+        Ok(self.evidence(&champion.id, None, verdict))
+    }
+}
+
+fn load(entrant: &Entrant) -> Result<Candidate, ArenaError> {
+    Candidate::load(&entrant.folder)
+        .map_err(|error| ArenaError::Internal(format!("candidate `{}`: {error}", entrant.id)))
+}
+
+/// Whose fault it is that nothing can be judged.
+fn from_judge(error: JudgeError) -> ArenaError {
+    let what = chain(&error);
+    match error {
+        JudgeError::Box(_) => ArenaError::Environment {
+            what,
+            fix: "`ksmith doctor` shows what the kernel gives; `--unsandboxed` runs without, and every record shows it."
+                .into(),
+        },
+        JudgeError::Build(_) => {
+            ArenaError::Environment { what, fix: "Install gcc and g++; `ksmith doctor` shows what is found.".into() }
+        }
+        JudgeError::Reference(_)
+        | JudgeError::Baseline { .. }
+        | JudgeError::NoBaseline
+        | JudgeError::BaselineFails { .. }
+        | JudgeError::Workload { .. }
+        | JudgeError::Shapes(_)
+        | JudgeError::Trace { .. } => ArenaError::Contract(what),
+        JudgeError::Unsupported(_) => {
+            ArenaError::Environment { what, fix: "`ksmith doctor` shows the route for this machine.".into() }
+        }
+        _ => ArenaError::Internal(what),
+    }
+}
+
+/// An error with its causes in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        text.push_str(": ");
+        text.push_str(&source.to_string());
+        cause = source.source();
+    }
+    text
+}
