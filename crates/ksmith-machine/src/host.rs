@@ -17,6 +17,9 @@ pub struct Command {
     pub args: Vec<String>,
     /// After this long the command's process group is killed.
     pub limit: Duration,
+    /// Names of environment variables that the command may see; all others are cleared but the search path, the home
+    /// folder and the locale.
+    pub inherit: Vec<String>,
 }
 
 impl Command {
@@ -26,6 +29,7 @@ impl Command {
             program: program.into(),
             args: args.into_iter().map(Into::into).collect(),
             limit: Duration::from_secs(5),
+            inherit: Vec::new(),
         }
     }
 
@@ -33,6 +37,13 @@ impl Command {
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
+        self
+    }
+
+    /// The same command with some environment variables passed on.
+    #[must_use]
+    pub fn inherit(mut self, names: &[&str]) -> Self {
+        self.inherit = names.iter().map(|name| (*name).to_owned()).collect();
         self
     }
 

@@ -66,6 +66,11 @@ impl LocalHost {
         if let Some(home) = &self.home {
             process.env("HOME", home);
         }
+        for name in &command.inherit {
+            if let Some(value) = std::env::var_os(name) {
+                process.env(name, value);
+            }
+        }
         process.spawn()
     }
 }

@@ -48,6 +48,7 @@ impl ScriptedHost {
 impl Host for ScriptedHost {
     fn run(&self, command: &Command) -> Output {
         let line = command.line();
+        let line = line.strip_prefix("/usr/bin/").unwrap_or(&line);
         let best = self
             .commands
             .iter()

@@ -10,6 +10,8 @@ mod profiler;
 mod python;
 mod route;
 mod row;
+#[cfg(test)]
+mod tests;
 
 pub use route::{Route, RouteKind};
 pub use row::{Diagnosis, IsolationFacts, IsolationLayer, Probes, Rental, Row, State, doctor};
