@@ -147,7 +147,12 @@ impl Certificate {
         };
         let champion = history.champion().and_then(|champion| {
             let promoted = champion.promoted.as_ref()?;
-            let verdict = champion.verdict()?;
+            // The verdict that the promotion rests on, not merely the latest.
+            let confirmed = champion
+                .confirmed
+                .iter()
+                .find(|confirmed| confirmed.verdict_digest == promoted.verdict_digest)?;
+            let verdict = &confirmed.verdict;
             Some(CertifiedChampion {
                 id: champion.id().to_owned(),
                 role: champion.proposed.role,

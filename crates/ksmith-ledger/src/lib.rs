@@ -41,3 +41,4 @@ pub use record::{FORMAT_VERSION, GENESIS, LEDGER_FILE, Record};
 pub use seed::{RevealedSeed, SeedCommitment, commit_seed};
 pub use sign::{KeyError, KeyPair, PublicKey};
 pub use verdict::{Decision, GateOutcome, GateResult, Scope, Speedup, Verdict};
+pub use verify::{Anchors, Cause, CertificateCheck, Damage, Place, Report, RunState, VerifyOptions, verify};

@@ -235,7 +235,7 @@ fn rebuild(record: &Record) -> String {
     line
 }
 
-fn compact(value: &Value, line: &mut String) {
+pub(super) fn compact(value: &Value, line: &mut String) {
     let separator = |line: &mut String, first: &mut bool| {
         if !std::mem::take(first) {
             line.push(',');
