@@ -6,9 +6,10 @@
 
 pub mod build;
 pub mod cpu;
+pub mod cuda;
 
 /// First line of every `main` that starts workers; test binaries say
 /// `ksmith_box::intercept_tests!(ksmith_worker::intercept);`.
 pub fn intercept() {
-    ksmith_box::intercept_with(&[cpu::ROLE]);
+    ksmith_box::intercept_with(&[cpu::ROLE, cuda::ROLE, cuda::COMPILE_ROLE]);
 }

@@ -1,0 +1,206 @@
+//! The device tier on a real device; without one every test says so in one line and passes.
+
+use std::time::Duration;
+
+use ksmith_box::Level;
+use ksmith_worker::cuda::{
+    self, Buffer, BufferAccess, CompileOptions, CudaError, CudaFault, Launch, Owner, Param, ResolvedPlan,
+    ResolvedStep, Timing, Worker, WorkerOptions,
+};
+
+ksmith_box::intercept_tests!(ksmith_worker::intercept);
+
+const SOURCE: &str = r#"
+extern "C" __global__ void twice(const float *x, float *y, long long n)
+{
+    long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i < n) y[i] = 2.0f * x[i];
+}
+extern "C" __global__ void writes_input(const float *x, float *y, long long n)
+{
+    long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i < n) { y[i] = 2.0f * x[i]; ((float *)x)[i] = 0.0f; }
+}
+extern "C" __global__ void past_the_end(const float *x, float *y, long long n)
+{
+    long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i < n) y[i + (1 << 20)] = x[i];
+}
+extern "C" __global__ void never_ends(const float *x, float *y, long long n)
+{
+    volatile float v = x[0];
+    while (v == v) v += 1.0f;
+    y[0] = v;
+}
+"#;
+
+const N: usize = 1 << 22;
+
+fn device() -> Option<Owner> {
+    match Owner::open(0) {
+        Ok(owner) => Some(owner),
+        Err(error) => {
+            println!("skipped: 1 device test ({error})");
+            None
+        }
+    }
+}
+
+fn options() -> WorkerOptions {
+    WorkerOptions {
+        ordinal: 0,
+        least: Level::Limits,
+        unsandboxed: std::env::var_os("KSMITH_TEST_UNSANDBOXED").is_some(),
+    }
+}
+
+fn plan(kernel: &str) -> ResolvedPlan {
+    let launch = Launch {
+        kernel: 0,
+        grid: [(N as u32).div_ceil(256), 1, 1],
+        block: [256, 1, 1],
+        cluster: None,
+        shared: 0,
+        cooperative: false,
+        pdl: false,
+    };
+    let params = vec![
+        Param::Buffer(0),
+        Param::Buffer(1),
+        Param::Bytes((N as i64).to_le_bytes().to_vec()),
+    ];
+    ResolvedPlan {
+        kernels: vec![kernel.to_owned()],
+        workspaces: Vec::new(),
+        setup: Vec::new(),
+        steps: vec![ResolvedStep::Launch { launch, params }],
+    }
+}
+
+fn start(owner: &Owner, kernel: &str, slots: &[Vec<&Buffer>]) -> Worker {
+    let (major, minor) = owner.facts().capability;
+    let suffix = if major == 9 { "a" } else { "" };
+    let cubin = cuda::compile(
+        &CompileOptions {
+            sources: vec![("kernel.cu".to_owned(), SOURCE.to_owned())],
+            kernels: vec![kernel.to_owned()],
+            arch: format!("sm_{major}{minor}{suffix}"),
+            flags: Vec::new(),
+            include: Vec::new(),
+            library: None,
+        },
+        options().least,
+        options().unsandboxed,
+    )
+    .unwrap();
+    println!("compiled `{kernel}` in {:.0} ms", cubin.ms);
+    let mut worker = Worker::start(&options()).unwrap();
+    let facts = worker.load(&cubin, &[kernel.to_owned()]).unwrap();
+    assert_eq!(facts[0].params, [8, 8, 8]);
+    worker.map(slots).unwrap();
+    worker.plan(&plan(kernel)).unwrap();
+    worker
+}
+
+fn buffers(owner: &Owner) -> (Buffer, Buffer) {
+    let x = owner.buffer(4 * N, 256, BufferAccess::Input).unwrap();
+    let y = owner.buffer(4 * N, 256, BufferAccess::Output).unwrap();
+    let values: Vec<u8> = (0..N).flat_map(|i| (i as f32).to_le_bytes()).collect();
+    owner.write(&x, &values).unwrap();
+    owner.poison(&y, 0xff).unwrap();
+    (x, y)
+}
+
+#[test]
+fn an_honest_kernel_is_right_and_both_clocks_agree() {
+    let Some(owner) = device() else { return };
+    let (x, y) = buffers(&owner);
+    let mut worker = start(&owner, "twice", &[vec![&x, &y]]);
+    let mut cold: Vec<Timing> = Vec::new();
+    for _ in 0..30 {
+        owner.poison(&y, 0xff).unwrap();
+        owner.flush_l2().unwrap();
+        cold.push(worker.call(&owner, 0, Duration::from_secs(5)).unwrap());
+        let mut out = vec![0; 4 * N];
+        owner.read(&y, &mut out).unwrap();
+        let right = out
+            .chunks_exact(4)
+            .enumerate()
+            .all(|(i, b)| f32::from_le_bytes([b[0], b[1], b[2], b[3]]) == 2.0 * i as f32);
+        assert!(right);
+    }
+    assert!(owner.slack_intact(&y, 0xff).unwrap());
+    let median = |mut values: Vec<u64>| {
+        values.sort_unstable();
+        values[values.len() / 2]
+    };
+    let event = median(cold.iter().map(|timing| timing.event_ns).collect());
+    let judge = median(cold.iter().map(|timing| timing.judge_ns).collect());
+    let batch = worker
+        .batch(&owner, &[0; 64], false, Duration::from_secs(5))
+        .unwrap();
+    let graph = worker
+        .batch(&owner, &[0; 64], true, Duration::from_secs(5))
+        .unwrap();
+    let copy = owner.copy_ns(4 * N, 20).unwrap();
+    println!(
+        "event {event} ns, judge {judge} ns, batch {} / {} ns, graph {} ns, copy {copy} ns",
+        batch.event_ns / 64,
+        batch.judge_ns / 64,
+        graph.event_ns / 64
+    );
+    assert!(judge > event);
+    // 64 serial calls on the judge's own clock bound the claim from above.
+    assert!(batch.judge_ns >= batch.event_ns);
+}
+
+#[test]
+fn a_write_to_an_input_faults_in_the_worker_and_the_judge_goes_on() {
+    let Some(owner) = device() else { return };
+    let (x, y) = buffers(&owner);
+    let mut worker = start(&owner, "writes_input", &[vec![&x, &y]]);
+    let error = worker.call(&owner, 0, Duration::from_secs(5)).unwrap_err();
+    println!("{error}");
+    assert!(
+        matches!(
+            &error,
+            CudaError::Fault(CudaFault::Device { code: 700 | 717, .. })
+        ),
+        "{error}"
+    );
+    let mut back = vec![0; 4 * N];
+    owner.read(&x, &mut back).unwrap();
+    assert_eq!(&back[4 * 77..4 * 78], 77f32.to_le_bytes());
+    assert!(matches!(
+        worker.call(&owner, 0, Duration::from_secs(5)),
+        Err(CudaError::Dead)
+    ));
+}
+
+#[test]
+fn an_access_past_the_mapping_faults_and_a_new_worker_starts() {
+    let Some(owner) = device() else { return };
+    let (x, y) = buffers(&owner);
+    let mut worker = start(&owner, "past_the_end", &[vec![&x, &y]]);
+    let error = worker.call(&owner, 0, Duration::from_secs(5)).unwrap_err();
+    println!("{error}");
+    assert!(
+        matches!(&error, CudaError::Fault(CudaFault::Device { code: 700, .. })),
+        "{error}"
+    );
+    drop(worker);
+    let mut worker = start(&owner, "twice", &[vec![&x, &y]]);
+    worker.call(&owner, 0, Duration::from_secs(5)).unwrap();
+}
+
+#[test]
+fn a_kernel_that_never_ends_is_ended_and_the_judge_goes_on() {
+    let Some(owner) = device() else { return };
+    let (x, y) = buffers(&owner);
+    let mut worker = start(&owner, "never_ends", &[vec![&x, &y]]);
+    let error = worker.call(&owner, 0, Duration::from_secs(2)).unwrap_err();
+    assert!(matches!(&error, CudaError::Fault(CudaFault::Timeout)), "{error}");
+    drop(worker);
+    let mut worker = start(&owner, "twice", &[vec![&x, &y]]);
+    worker.call(&owner, 0, Duration::from_secs(10)).unwrap();
+}
