@@ -302,6 +302,8 @@ fn parse_at(text: &str, offset: usize) -> Result<Fill<Expr>, ExprError> {
     }
     let mut parsed = Vec::new();
     for (argument, at) in arguments {
+        let at = at + argument.len() - argument.trim_start().len();
+        let argument = argument.trim();
         parsed.push(Expr::parse(argument).map_err(|mut error| {
             error.span = error.span.start + at..error.span.end + at;
             error
