@@ -11,7 +11,7 @@ fn main() {
         .nth(1)
         .and_then(|text| text.parse().ok())
         .unwrap_or(200);
-    let plan = plain_plan(Settings::default());
+    let plan = plain_plan(settings());
     println!("| source | saved | accepted | passed decision | no statement | pairs | seconds |");
     println!("|---|---|---|---|---|---|---|");
     for (name, machine) in [
@@ -28,6 +28,27 @@ fn main() {
             }
         }
     }
+}
+
+fn settings() -> Settings {
+    let mut settings = Settings::default();
+    let get = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
+    if let Some(value) = get("ROUNDS") {
+        settings.rounds_per_set = value;
+    }
+    if let Some(value) = get("PAIRS") {
+        settings.min_pairs = value;
+    }
+    if let Some(value) = get("SETS") {
+        settings.min_sets = value;
+    }
+    if let Some(value) = get("CALLS") {
+        settings.lane_calls = value;
+    }
+    if let Some(value) = get("LANE") {
+        settings.lane_ns = u64::from(value);
+    }
+    settings
 }
 
 fn row(source: &str, saved: f64, rates: Rates) {

@@ -5,6 +5,7 @@
 //! call is verified by the arm), and against hosts whose speed changes while one arm runs (lanes are interleaved).
 
 mod arm;
+mod clocks;
 mod order;
 mod pairs;
 mod plan;
@@ -13,9 +14,11 @@ mod report;
 mod run;
 mod set;
 pub mod simulation;
+pub mod slope;
 mod stage;
 
 pub use arm::{Arm, CaseId, Fault, Host, Load, Role, Stage, TimedCall};
+pub use clocks::{Clocks, clocks};
 pub use plan::{BaselineArm, Distribution, FlagControlArm, Plan, Settings, Workload};
 pub use record::{ArmClocks, LaneRecord, SetRecord, StageRecord};
 pub use report::{Comparison, Finding, Limit, Look, Part, Report, StageReport};

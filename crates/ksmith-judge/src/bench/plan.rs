@@ -100,7 +100,7 @@ impl Default for Settings {
             miss: 0.02,
             alpha: 0.01,
             confirmation: 1,
-            rounds_per_set: 6,
+            rounds_per_set: 12,
             min_sets: 10,
             min_pairs: 60,
             stage_seconds: 10.0,

@@ -122,8 +122,8 @@ pub struct StageReport {
     pub unpreempted: f64,
     /// Champion against its copy (log-ratio).
     pub control: Option<Interval>,
-    /// The floor that counted: the larger of the task's and the A/A half-width (log-ratio).
-    pub floor: f64,
+    /// The floor that counted: the larger of the task's and the A/A half-width (log-ratio); none without a control.
+    pub floor: Option<f64>,
     /// Candidate over champion.
     pub over_champion: Option<Comparison>,
     /// Candidate over baseline.

@@ -77,9 +77,13 @@ struct Window {
 }
 
 impl Window {
+    fn left(&self) -> u32 {
+        self.cases - self.used
+    }
+
     fn take(&mut self, count: u32) -> Option<u32> {
         let first = (self.start + self.used) % self.cases.max(1);
-        (count <= self.cases - self.used).then(|| {
+        (count <= self.left()).then(|| {
             self.used += count;
             first
         })
@@ -219,6 +223,12 @@ fn rounds<H: Host>(
     let set = record.set;
     for round in 0..plan.settings.rounds_per_set {
         let turn = u64::from(set) * u64::from(plan.settings.rounds_per_set) + u64::from(round);
+        let needed = |workload: usize| calibration.calls.get(workload).copied().unwrap_or(1) + 1;
+        let enough =
+            |(at, windows): (usize, &Vec<Window>)| windows.iter().any(|window| window.left() >= needed(at));
+        if !windows.iter().enumerate().all(enough) {
+            return Ok(());
+        }
         let mut workloads: Vec<usize> = (0..plan.workloads.len()).collect();
         order.shuffle(&mut workloads);
         for workload in workloads {

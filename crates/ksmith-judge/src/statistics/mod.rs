@@ -22,4 +22,4 @@ pub use control::{Control, claim_floor, control};
 pub use interval::Interval;
 pub(crate) use lane::{LaneValue, lane_value};
 pub use robust::{median, spread};
-pub use spending::{LOOKS, Power, confirmation_alpha, rejecting_alpha, required_pairs};
+pub use spending::{LOOKS, Power, confirmation_alpha, rejecting_alpha, required_pairs, required_pairs_from};

@@ -50,7 +50,32 @@ pub struct Power {
 /// it must clear the half-width of the A/A interval (99 %, so 2.58 standard errors), which shrinks with the pairs.
 /// At a gain of 3 %, alpha 1 % and a miss of 2 % that is 7.5 and 8.5 times the squared spread in percent.
 pub fn required_pairs(spread: f64, power: Power) -> f64 {
-    let error = MEDIAN_ERROR * spread;
+    pairs_for_error(MEDIAN_ERROR * spread, power)
+}
+
+/// Pairs that a stage needs, from the errors that its A/A pairs (by set) really have.
+///
+/// Where the host's speed is bimodal, pairs are far from normal and set medians scatter more than the spread of pairs
+/// predicts. So the standard error is read off the bounds themselves, sign and t, and scaled with the root of the
+/// count. It rests on A/A pairs alone: the candidate's times cannot stretch or cut a stage.
+pub fn required_pairs_from(control: &[Vec<f64>], power: Power) -> f64 {
+    let count: usize = control.iter().map(Vec::len).sum();
+    let pooled = super::robust::sorted(control.iter().flatten().copied());
+    let within = super::bounds::sign_bounds(&pooled, power.alpha).map_or(0.0, |bounds| {
+        bounds.half_width() / normal_quantile(1.0 - power.alpha)
+    });
+    let medians: Vec<f64> = control.iter().filter_map(|set| super::median(set)).collect();
+    let between = super::robust::standard_error(&medians).unwrap_or(0.0);
+    let error = within.max(between) * (count as f64).sqrt();
+    if error.is_finite() {
+        pairs_for_error(error, power)
+    } else {
+        0.0
+    }
+}
+
+/// Pairs for an estimate whose standard error is `error` over the root of their number.
+fn pairs_for_error(error: f64, power: Power) -> f64 {
     let margin = normal_quantile(1.0 - power.alpha) + normal_quantile(1.0 - power.miss);
     let beyond_floor = (power.gain - power.floor).max(1e-6);
     let fixed = (margin * error / beyond_floor).powi(2);
