@@ -9,6 +9,7 @@ mod cpu;
 pub mod doctor;
 mod gpu;
 pub mod host;
+mod kernel;
 mod local;
 mod machine;
 mod noise;
@@ -24,12 +25,16 @@ mod scripted;
 pub use clock::Clock;
 pub use compiler::{Compiler, CompilerKind};
 pub use cpu::{Cache, CacheKind, Cpu};
-pub use doctor::{Diagnosis, IsolationFacts, Probes, Rental, Route, RouteKind, Row, State, doctor};
+pub use doctor::{
+    Diagnosis, Examination, IsolationFacts, IsolationLayer, Probes, Rental, Route, RouteKind, Row, State,
+    doctor, examine,
+};
 pub use gpu::{Gpu, GpuVirtualisation};
+pub use kernel::{KernelError, launch_probe_kernel};
 pub use local::LocalHost;
 pub use machine::Machine;
 pub use noise::{Noise, noise};
-pub use nvml::{DeviceSample, Nvml};
+pub use nvml::{DeviceSample, Nvml, NvmlError};
 pub use quiet::Load;
 pub use safety::{AgentFacts, Measure, MeasureState, SafetyProbes, safety};
 pub use system::System;

@@ -5,6 +5,7 @@
 
 mod agents;
 mod cuda;
+mod examine;
 mod here;
 mod profiler;
 mod python;
@@ -13,5 +14,6 @@ mod row;
 #[cfg(test)]
 mod tests;
 
+pub use examine::{Examination, examine};
 pub use route::{Route, RouteKind};
 pub use row::{Diagnosis, IsolationFacts, IsolationLayer, Probes, Rental, Row, State, doctor};
