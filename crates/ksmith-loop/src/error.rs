@@ -21,6 +21,9 @@ pub enum RunError {
     /// The baseline's folder is wrong.
     #[error("the baseline cannot be used")]
     Baseline(#[source] CandidateError),
+    /// A candidate's folder is wrong.
+    #[error("the candidate cannot be used")]
+    Candidate(#[source] CandidateError),
     /// A request that does not fit the task.
     #[error("{what}")]
     Usage {
@@ -113,6 +116,7 @@ impl RunError {
         match self {
             Self::Contract(_)
             | Self::Baseline(_)
+            | Self::Candidate(_)
             | Self::Usage { .. }
             | Self::Audit { .. }
             | Self::Resolve(_) => ExitCode::Usage,

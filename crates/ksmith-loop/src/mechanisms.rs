@@ -30,11 +30,13 @@ pub enum Mechanism {
     Digest,
     /// Measured configurations are kept for later runs, and earlier ones seed this one.
     Cache,
+    /// The champion is confirmed once more at the end, against baseline and flag control.
+    Final,
 }
 
 impl Mechanism {
     /// Every mechanism, in the order in which a run meets them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Audit,
         Self::Draft,
         Self::Plan,
@@ -44,6 +46,7 @@ impl Mechanism {
         Self::Plateau,
         Self::Digest,
         Self::Cache,
+        Self::Final,
     ];
 
     /// The name used on the command line and in records.
@@ -58,6 +61,7 @@ impl Mechanism {
             Self::Plateau => "plateau",
             Self::Digest => "digest",
             Self::Cache => "cache",
+            Self::Final => "final",
         }
     }
 }

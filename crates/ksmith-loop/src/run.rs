@@ -43,6 +43,19 @@ pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<RunOutco
     run_instances(&instances, options, progress)
 }
 
+/// Runs the first instance that fits the options, and no other.
+pub(crate) fn run_first(
+    options: &RunOptions,
+    progress: &mut dyn Progress,
+) -> Result<InstanceOutcome, RunError> {
+    let task = Task::load(&options.task)?;
+    let instances = choose(&task, options)?;
+    let Some(first) = instances.first() else {
+        return Err(RunError::Internal("a task without instances".into()));
+    };
+    run_instance(first, &[], budget(first, options), options, progress)
+}
+
 /// Runs instances in turn; what one leaves of the budget is shared by the rest.
 pub(crate) fn run_instances(
     instances: &[Instance],

@@ -83,10 +83,10 @@ pub fn next(memory: &Memory, on: &Mechanisms, now: Now) -> Step {
     }
     // A last confirmation is only begun after the rounds: once there is one, nothing new is proposed.
     if !memory.finals.is_empty() {
-        return finish(memory, stop_of_budget(memory, now).unwrap_or(Stop::Exhausted));
+        return finish(memory, on, stop_of_budget(memory, now).unwrap_or(Stop::Exhausted));
     }
     if let Some(stop) = stop_of_budget(memory, now) {
-        return finish(memory, stop);
+        return finish(memory, on, stop);
     }
     if on.has(Mechanism::FlagControl) && memory.candidates.is_empty() {
         return Step::FlagControl;
@@ -95,13 +95,13 @@ pub fn next(memory: &Memory, on: &Mechanisms, now: Now) -> Step {
         return step;
     }
     if now.goal_is_reached {
-        return finish(memory, Stop::Goal);
+        return finish(memory, on, Stop::Goal);
     }
     if on.has(Mechanism::Plateau) && memory.rounds_without_gain(None) >= PLATEAU_ROUNDS {
-        return finish(memory, Stop::Plateau);
+        return finish(memory, on, Stop::Plateau);
     }
     if now.writer_is_exhausted {
-        return finish(memory, Stop::Exhausted);
+        return finish(memory, on, Stop::Exhausted);
     }
     Step::Propose
 }
@@ -117,14 +117,14 @@ fn stop_of_budget(memory: &Memory, now: Now) -> Option<Stop> {
     budget.stop(&spent)
 }
 
-fn finish(memory: &Memory, stop: Stop) -> Step {
+fn finish(memory: &Memory, on: &Mechanisms, stop: Stop) -> Step {
     let wants_final = match memory.finals.last().map(|last| last.verdict.verdict) {
         None => true,
         Some(Decision::Ambiguous | Decision::Error) => memory.finals.len() < FINAL_TRIES,
         Some(Decision::Accept | Decision::Revise | Decision::Reject) => false,
     };
     match memory.champion() {
-        Some(champion) if wants_final => Step::Final(champion.proposed.candidate.clone(), stop),
+        Some(champion) if wants_final && on.has(Mechanism::Final) => Step::Final(champion.proposed.candidate.clone(), stop),
         Some(_) | None => Step::Close(stop),
     }
 }

@@ -28,15 +28,13 @@ impl Session<'_> {
             .champion()
             .filter(|_| !refused)
             .map(|champion| champion.proposed.candidate.clone());
-        let confirmed = self
-            .memory
-            .finals
-            .last()
-            .is_some_and(|last| match last.verdict.verdict {
-                Decision::Accept => true,
-                Decision::Revise | Decision::Reject | Decision::Ambiguous | Decision::Error => false,
-            });
-        let outcome = if champion.is_some() && confirmed && self.meets_goal() {
+        let confirmed = match self.memory.finals.last().map(|last| last.verdict.verdict) {
+            Some(Decision::Accept) => true,
+            Some(Decision::Revise | Decision::Reject | Decision::Ambiguous | Decision::Error) => false,
+            // Switched off: the confirmation by which it was promoted stands.
+            None => champion.is_some(),
+        };
+        let outcome = if confirmed && self.meets_goal() {
             Outcome::GoalMet
         } else {
             Outcome::GoalNotMet

@@ -1,0 +1,159 @@
+//! Progress of a run: one line that is redrawn on a terminal, plain lines elsewhere.
+
+use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use ksmith_ledger::{Decision, Speedup};
+use ksmith_loop::{Budget, Event, Progress, Spent};
+
+use crate::duration;
+use crate::ui::Ui;
+
+/// Shows what a run does.
+pub(crate) struct Live {
+    bar: ProgressBar,
+    is_live: bool,
+    is_quiet: bool,
+    began: Instant,
+    budget: Option<Budget>,
+    spent: Spent,
+    stage: String,
+    best: Option<(String, Option<Speedup>)>,
+}
+
+impl Live {
+    pub(crate) fn new(ui: &Ui) -> Self {
+        let is_live = ui.is_live();
+        let bar = if is_live {
+            let bar = ProgressBar::new_spinner();
+            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+                bar.set_style(style.tick_strings(&["-", "\\", "|", "/", " "]));
+            }
+            bar.enable_steady_tick(std::time::Duration::from_millis(250));
+            bar
+        } else {
+            ProgressBar::hidden()
+        };
+        Self {
+            bar,
+            is_live,
+            is_quiet: ui.is_quiet(),
+            began: Instant::now(),
+            budget: None,
+            spent: Spent::default(),
+            stage: String::new(),
+            best: None,
+        }
+    }
+
+    /// Removes the line, so that results stand alone.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn line(&self, text: &str) {
+        if self.is_quiet {
+            return;
+        }
+        let text = format!("[{:>7.1} s] {}", self.began.elapsed().as_secs_f64(), plain(text));
+        if self.is_live {
+            self.bar.println(text);
+        } else {
+            use std::io::Write as _;
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }
+    }
+
+    fn redraw(&self) {
+        if !self.is_live {
+            return;
+        }
+        let best = match &self.best {
+            None => "best: the baseline".to_owned(),
+            Some((id, gain)) => format!("best: {id} {}", gain.map_or_else(String::new, show_gain)),
+        };
+        let left = self.budget.map_or_else(String::new, |budget| {
+            format!(
+                "{} of {} left, {} of {} scorings",
+                duration::show(budget.wall_s - self.spent.wall_s),
+                duration::show(budget.wall_s),
+                self.spent.candidates,
+                budget.candidates
+            )
+        });
+        self.bar.set_message(format!("{} | {best} | {left} | {} screened", self.stage, self.spent.screened));
+    }
+}
+
+/// A gain with its interval.
+pub(crate) fn show_gain(gain: Speedup) -> String {
+    format!("{:.2}x ({:.2} to {:.2})", gain.point, gain.lower, gain.upper)
+}
+
+/// Foreign text on a terminal: control characters are made visible.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+}
+
+fn word(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Accept => "accept",
+        Decision::Revise => "revise",
+        Decision::Reject => "reject",
+        Decision::Ambiguous => "ambiguous",
+        Decision::Error => "error",
+    }
+}
+
+impl Progress for Live {
+    fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Started { run, instance, budget } => {
+                self.budget = Some(*budget);
+                self.best = None;
+                self.line(&format!(
+                    "run {run} of {instance}: {} of wall time, {} full scorings",
+                    duration::show(budget.wall_s),
+                    budget.candidates
+                ));
+            }
+            Event::Stage { stage, candidate } => {
+                self.stage = match candidate {
+                    Some(candidate) => format!("{} {candidate}", stage.name()),
+                    None => stage.name().to_owned(),
+                };
+                if !self.is_live && candidate.is_none() {
+                    self.line(stage.name());
+                }
+            }
+            Event::Screened { candidate, hypothesis, kept, code, ratio } => {
+                let outcome = match (kept, code, ratio) {
+                    (true, _, Some(ratio)) => format!("stays, about {ratio:.2}x"),
+                    (true, _, None) => "stays".to_owned(),
+                    (false, code, _) => format!("leaves: {}", code.unwrap_or("unknown")),
+                };
+                self.line(&format!("screen {candidate} {outcome}; {hypothesis}"));
+            }
+            Event::Judged { candidate, hypothesis, verdict } => {
+                let gain = verdict.speedup.map_or_else(String::new, |gain| format!(", {}", show_gain(gain)));
+                self.line(&format!(
+                    "judge {candidate}: {} ({}){gain} over the champion; {hypothesis}",
+                    word(verdict.verdict),
+                    verdict.code
+                ));
+            }
+            Event::Champion { candidate, over_baseline } => {
+                let gain = over_baseline.map_or_else(String::new, |gain| format!(", {} over the baseline", show_gain(gain)));
+                self.best = Some(((*candidate).to_owned(), *over_baseline));
+                self.line(&format!("champion: {candidate}{gain}"));
+            }
+            Event::Spent(spent) => self.spent = *spent,
+            Event::Stopped(stop) => self.line(stop.sentence()),
+            Event::Waited(time) => self.line(&format!("waited {:.1} s for a quiet moment", time.as_secs_f64())),
+            Event::Note(text) => self.line(text),
+            _ => {}
+        }
+        self.redraw();
+    }
+}
