@@ -9,6 +9,7 @@ mod judge;
 use std::path::{Path, PathBuf};
 
 pub use judge::JudgeArena;
+pub(crate) use judge::{chain, from_judge};
 use ksmith_ledger::{Audited, Entry, RevealedSeed, SeedCommitment, Verdict};
 
 /// A candidate with its folder.

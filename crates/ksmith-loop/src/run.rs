@@ -15,7 +15,7 @@ use crate::outcome::InstanceOutcome;
 use crate::session::{Session, Sitting};
 use crate::writer::{FolderWriter, SearchWriter, Writer};
 use crate::{
-    Budget, Event, Memory, Progress, RunError, RunOptions, RunOutcome, Sandbox, Stage, WriterChoice,
+    Budget, Event, Memory, Progress, RunError, RunOptions, RunOutcome, Sandbox, Stage, TypePick, WriterChoice,
 };
 
 /// What `run-opened` keeps beyond its named fields, so that `resume` and `verify --replay` need nothing else.
@@ -39,7 +39,7 @@ pub(crate) struct Kept {
 /// When a run cannot begin or go on; a goal that is not met is an outcome.
 pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<RunOutcome, RunError> {
     let task = Task::load(&options.task)?;
-    let instances = choose(&task, options)?;
+    let instances = choose(&task, &options.types)?;
     run_instances(&instances, options, progress)
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn run_first(
     progress: &mut dyn Progress,
 ) -> Result<InstanceOutcome, RunError> {
     let task = Task::load(&options.task)?;
-    let instances = choose(&task, options)?;
+    let instances = choose(&task, &options.types)?;
     let Some(first) = instances.first() else {
         return Err(RunError::Internal("a task without instances".into()));
     };
@@ -85,14 +85,13 @@ pub(crate) fn run_instances(
 }
 
 /// The instances that the user asked for.
-fn choose(task: &Task, options: &RunOptions) -> Result<Vec<Instance>, RunError> {
+pub(crate) fn choose(task: &Task, types: &[TypePick]) -> Result<Vec<Instance>, RunError> {
     let all = task.instances();
     let known: Vec<String> = all.iter().map(Instance::id).collect();
     let chosen: Vec<Instance> = all
         .into_iter()
         .filter(|instance| {
-            options
-                .types
+            types
                 .iter()
                 .all(|pick| instance.types().contains(&(pick.variable.clone(), pick.dtype)))
         })

@@ -7,3 +7,4 @@ mod judge;
 mod propose;
 
 pub(crate) use close::write_files;
+pub(crate) use propose::header;

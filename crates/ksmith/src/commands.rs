@@ -6,9 +6,11 @@ pub(crate) mod completions;
 pub(crate) mod export;
 pub(crate) mod judge;
 pub(crate) mod log;
+pub(crate) mod place;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod show;
+pub(crate) mod summary;
 pub(crate) mod test;
 pub(crate) mod verify;
 

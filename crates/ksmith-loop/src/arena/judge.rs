@@ -157,7 +157,7 @@ fn load(entrant: &Entrant) -> Result<Candidate, ArenaError> {
 }
 
 /// Whose fault it is that nothing can be judged.
-fn from_judge(error: JudgeError) -> ArenaError {
+pub(crate) fn from_judge(error: JudgeError) -> ArenaError {
     let what = chain(&error);
     match error {
         JudgeError::Box(_) => ArenaError::Environment {
@@ -183,7 +183,7 @@ fn from_judge(error: JudgeError) -> ArenaError {
 }
 
 /// An error with its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(source) = cause {

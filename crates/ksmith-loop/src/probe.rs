@@ -1,0 +1,101 @@
+//! Probes for whoever writes kernels: compile, prove. They leave no record and crown nothing.
+
+use std::path::Path;
+
+use ksmith_judge::{Effort, Judge, JudgeOptions};
+use ksmith_ledger::{GateOutcome, Verdict};
+use ksmith_task::{Candidate, Digest, Instance, Task};
+use ksmith_worker::build::{Build, BuildOptions, Sources, compile};
+
+use crate::arena::{ArenaError, from_judge};
+use crate::run::choose;
+use crate::{RunError, Sandbox, TypePick};
+
+/// What `check` found.
+#[derive(Debug, Clone)]
+pub struct CheckOutcome {
+    /// Stable `gate/cause` string of the failure, if one failed.
+    pub code: Option<String>,
+    /// The candidate's digest.
+    pub digest: Digest,
+    /// What policy or compiler say.
+    pub log: String,
+    /// Wall time of the compilation in milliseconds.
+    pub ms: f64,
+}
+
+/// Loads a candidate, checks it against the policy and compiles it. Nothing of it is run.
+///
+/// # Errors
+/// When the contract or the folder is wrong, or nothing can be compiled here.
+pub fn check(candidate: &Path, task: &Path, types: &[TypePick], sandbox: Sandbox) -> Result<CheckOutcome, RunError> {
+    let instance = first_instance(task, types)?;
+    let candidate = Candidate::load(candidate).map_err(RunError::Candidate)?;
+    let digest = candidate.digest();
+    if let Err(error) = candidate.check_policy(&instance) {
+        return Ok(CheckOutcome { code: Some(error.code().to_owned()), digest, log: error.to_string(), ms: 0.0 });
+    }
+    let Some(program) = candidate.cpu() else {
+        return Err(RunError::Usage {
+            what: "`check` compiles CPU candidates only".into(),
+            fix: "Use `ksmith judge` on a machine with the device.".into(),
+        });
+    };
+    let cache = scratch("check")?;
+    let mut options = BuildOptions::new(cache.path());
+    options.unsandboxed = sandbox == Sandbox::Unsandboxed;
+    let sources = Sources {
+        folder: candidate.dir.clone(),
+        files: candidate.sources.iter().map(|source| source.path.to_string_lossy().into_owned()).collect(),
+        entry: program.entry.clone(),
+        flags: program.flags.clone(),
+    };
+    let built = compile(&sources, &options).map_err(|error| {
+        RunError::Arena(ArenaError::Environment {
+            what: crate::arena::chain(&error),
+            fix: "`ksmith doctor` shows compilers and isolation of this machine.".into(),
+        })
+    })?;
+    Ok(match built {
+        Build::Library(library) => CheckOutcome { code: None, digest, log: library.log, ms: library.ms as f64 },
+        Build::Refused(refused) => {
+            CheckOutcome { code: Some(refused.code.to_owned()), digest, log: refused.stderr, ms: 0.0 }
+        }
+    })
+}
+
+/// Proves a candidate: every correctness gate, no timing.
+///
+/// # Errors
+/// When the contract or the folder is wrong, or nothing can be judged here.
+pub fn test(candidate: &Path, task: &Path, types: &[TypePick], sandbox: Sandbox) -> Result<Verdict, RunError> {
+    let instance = first_instance(task, types)?;
+    let candidate = Candidate::load(candidate).map_err(RunError::Candidate)?;
+    let state = scratch("test")?;
+    let mut options = JudgeOptions::new(state.path());
+    options.effort = Effort::Correctness;
+    options.unsandboxed = sandbox == Sandbox::Unsandboxed;
+    let mut judge = Judge::open(&instance, options).map_err(from_judge)?;
+    Ok(judge.score(&candidate))
+}
+
+/// Code of the first gate that the candidate failed.
+pub fn first_failure(verdict: &Verdict) -> Option<String> {
+    verdict.gates.iter().find(|gate| gate.result == GateOutcome::Fail).and_then(|gate| gate.code.clone())
+}
+
+fn first_instance(task: &Path, types: &[TypePick]) -> Result<Instance, RunError> {
+    let task = Task::load(task)?;
+    choose(&task, types)?
+        .into_iter()
+        .next()
+        .ok_or_else(|| RunError::Internal("a task without instances".into()))
+}
+
+/// A folder of the judge's own that is gone afterwards.
+fn scratch(name: &str) -> Result<tempfile::TempDir, RunError> {
+    tempfile::Builder::new()
+        .prefix(&format!("ksmith-{name}-"))
+        .tempdir()
+        .map_err(RunError::io("create", &std::env::temp_dir()))
+}

@@ -1,0 +1,37 @@
+//! Where a command works: the current folder, its runs, the signing key. The environment is read here and nowhere
+//! below.
+
+use std::path::PathBuf;
+
+use ksmith_ledger::KeyPair;
+use ksmith_ledger::runs::{self, FoundRun};
+use ksmith_task::ExitCode;
+
+use crate::failure::Failure;
+
+/// The folder under which `.ksmith/` lies.
+pub(crate) fn home() -> PathBuf {
+    PathBuf::from(".")
+}
+
+/// Where runs lie.
+pub(crate) fn runs_dir() -> PathBuf {
+    home().join(runs::RUNS_DIR)
+}
+
+/// Finds a run by id, unique prefix or path.
+pub(crate) fn find(wanted: &str) -> Result<FoundRun, Failure> {
+    runs::resolve(&runs_dir(), wanted).map_err(|error| {
+        Failure::of(ExitCode::Usage, &error).hint("`ksmith log` lists the runs under this folder.")
+    })
+}
+
+/// Where the user's signing key lies.
+pub(crate) fn signing_key() -> Option<PathBuf> {
+    KeyPair::default_path(std::env::var_os("XDG_STATE_HOME").as_deref(), std::env::var_os("HOME").as_deref())
+}
+
+/// The command line as the user gave it.
+pub(crate) fn command() -> Vec<String> {
+    std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect()
+}

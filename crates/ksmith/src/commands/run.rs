@@ -1,0 +1,88 @@
+//! `ksmith run`
+
+use std::path::PathBuf;
+
+use ksmith_loop::{Mechanisms, RunOptions, Sandbox, TypePick, WriterChoice};
+use ksmith_task::Backend;
+
+use super::{Outcome, place, summary};
+use crate::live::Live;
+use crate::ui::Ui;
+use crate::{duration, signals};
+
+/// Search for a faster kernel until the budget, a plateau or the goal
+///
+/// Locks and audits the task, writes a draft and a plan, lets the writer propose candidates, and judges each one:
+/// compiled, proved against the float64 reference on hidden cases, measured against the baseline in the same run.
+/// Ends with a confirmed champion and its certificate, or with "the baseline stands" (exit 1). Each dtype instance
+/// has a run of its own under `.ksmith/runs`; they share the budget. Ctrl-C stops after the step in flight; `ksmith
+/// resume` goes on.
+///
+/// Example: ksmith run tasks/softmax --wall 5m
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// The task's folder or its task.toml
+    task: PathBuf,
+    /// Which tier runs the candidates
+    #[arg(long, value_parser = parse_backend, default_value = "cpu", value_name = "cpu|cuda")]
+    backend: Backend,
+    /// Fix a dtype variable, for example T=f32; the default is every instance in turn
+    #[arg(long = "type", value_name = "VARIABLE=DTYPE")]
+    types: Vec<TypePick>,
+    /// Wall time for all instances together, for example 90s or 20m [default: the task's]
+    #[arg(long, value_parser = duration::parse, value_name = "DURATION")]
+    wall: Option<f64>,
+    /// Full scorings for all instances together; screened candidates are counted apart [default: the task's]
+    #[arg(long, value_name = "NUMBER")]
+    candidates: Option<u64>,
+    /// Money for models in US dollars [default: the task's]
+    #[arg(long, value_name = "USD")]
+    cost_usd: Option<f64>,
+    /// Seed of the writer's choices; never of the judge's cases
+    #[arg(long, default_value_t = 0, value_name = "NUMBER")]
+    seed: u64,
+    /// Who proposes: `search`, or `folder:PATH` with candidates that exist already
+    #[arg(long, default_value = "search", value_name = "WRITER")]
+    writer: WriterChoice,
+    /// Which optional parts are on: `all`, `none` (the goal-only control), or a list such as draft,plan,screen
+    #[arg(long, default_value = "all", value_name = "LIST")]
+    mechanisms: Mechanisms,
+    /// Run candidates without a sandbox where the kernel gives none; every record and report shows it
+    #[arg(long)]
+    unsandboxed: bool,
+}
+
+fn parse_backend(text: &str) -> Result<Backend, String> {
+    [Backend::Cpu, Backend::Cuda]
+        .into_iter()
+        .find(|backend| backend.name() == text)
+        .ok_or_else(|| format!("`{text}` is no backend; expected `cpu` or `cuda`"))
+}
+
+pub(crate) fn sandbox(unsandboxed: bool) -> Sandbox {
+    if unsandboxed { Sandbox::Unsandboxed } else { Sandbox::Required }
+}
+
+pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
+    let options = RunOptions {
+        task: args.task.clone(),
+        home: place::home(),
+        backend: args.backend,
+        types: args.types.clone(),
+        wall_s: args.wall,
+        candidates: args.candidates,
+        cost_usd: args.cost_usd,
+        seed: args.seed,
+        writer: args.writer.clone(),
+        mechanisms: args.mechanisms.clone(),
+        sandbox: sandbox(args.unsandboxed),
+        interrupt: signals::interrupt()?,
+        command: place::command(),
+        signing_key: place::signing_key(),
+    };
+    let mut live = Live::new(ui);
+    let outcome = ksmith_loop::run(&options, &mut live);
+    live.finish();
+    summary::show(&outcome?, ui)
+}
