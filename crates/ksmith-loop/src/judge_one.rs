@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use ksmith_ledger::{History, Verdict};
 use ksmith_task::{Backend, Candidate};
 
-use crate::{
-    Interrupt, Mechanisms, Progress, RunError, RunOptions, Sandbox, TypePick, WriterChoice, run,
-};
+use crate::{Interrupt, Mechanisms, Progress, RunError, RunOptions, Sandbox, TypePick, WriterChoice, run};
 
 /// What is to be judged, and how.
 #[derive(Debug, Clone)]
@@ -72,7 +70,9 @@ pub fn judge(request: &JudgeRequest, progress: &mut dyn Progress) -> Result<Judg
     Ok(Judged {
         run: outcome.run,
         verdict: candidate.and_then(|candidate| candidate.verdict()).cloned(),
-        refusal: candidate.and_then(|candidate| candidate.code()).map(str::to_owned),
+        refusal: candidate
+            .and_then(|candidate| candidate.code())
+            .map(str::to_owned),
         dir: outcome.dir,
     })
 }

@@ -28,12 +28,22 @@ pub struct CheckOutcome {
 ///
 /// # Errors
 /// When the contract or the folder is wrong, or nothing can be compiled here.
-pub fn check(candidate: &Path, task: &Path, types: &[TypePick], sandbox: Sandbox) -> Result<CheckOutcome, RunError> {
+pub fn check(
+    candidate: &Path,
+    task: &Path,
+    types: &[TypePick],
+    sandbox: Sandbox,
+) -> Result<CheckOutcome, RunError> {
     let instance = first_instance(task, types)?;
     let candidate = Candidate::load(candidate).map_err(RunError::Candidate)?;
     let digest = candidate.digest();
     if let Err(error) = candidate.check_policy(&instance) {
-        return Ok(CheckOutcome { code: Some(error.code().to_owned()), digest, log: error.to_string(), ms: 0.0 });
+        return Ok(CheckOutcome {
+            code: Some(error.code().to_owned()),
+            digest,
+            log: error.to_string(),
+            ms: 0.0,
+        });
     }
     let Some(program) = candidate.cpu() else {
         return Err(RunError::Usage {
@@ -46,7 +56,11 @@ pub fn check(candidate: &Path, task: &Path, types: &[TypePick], sandbox: Sandbox
     options.unsandboxed = sandbox == Sandbox::Unsandboxed;
     let sources = Sources {
         folder: candidate.dir.clone(),
-        files: candidate.sources.iter().map(|source| source.path.to_string_lossy().into_owned()).collect(),
+        files: candidate
+            .sources
+            .iter()
+            .map(|source| source.path.to_string_lossy().into_owned())
+            .collect(),
         entry: program.entry.clone(),
         flags: program.flags.clone(),
     };
@@ -57,10 +71,18 @@ pub fn check(candidate: &Path, task: &Path, types: &[TypePick], sandbox: Sandbox
         })
     })?;
     Ok(match built {
-        Build::Library(library) => CheckOutcome { code: None, digest, log: library.log, ms: library.ms as f64 },
-        Build::Refused(refused) => {
-            CheckOutcome { code: Some(refused.code.to_owned()), digest, log: refused.stderr, ms: 0.0 }
-        }
+        Build::Library(library) => CheckOutcome {
+            code: None,
+            digest,
+            log: library.log,
+            ms: library.ms as f64,
+        },
+        Build::Refused(refused) => CheckOutcome {
+            code: Some(refused.code.to_owned()),
+            digest,
+            log: refused.stderr,
+            ms: 0.0,
+        },
     })
 }
 
@@ -68,7 +90,12 @@ pub fn check(candidate: &Path, task: &Path, types: &[TypePick], sandbox: Sandbox
 ///
 /// # Errors
 /// When the contract or the folder is wrong, or nothing can be judged here.
-pub fn test(candidate: &Path, task: &Path, types: &[TypePick], sandbox: Sandbox) -> Result<Verdict, RunError> {
+pub fn test(
+    candidate: &Path,
+    task: &Path,
+    types: &[TypePick],
+    sandbox: Sandbox,
+) -> Result<Verdict, RunError> {
     let instance = first_instance(task, types)?;
     let candidate = Candidate::load(candidate).map_err(RunError::Candidate)?;
     let state = scratch("test")?;
@@ -81,7 +108,11 @@ pub fn test(candidate: &Path, task: &Path, types: &[TypePick], sandbox: Sandbox)
 
 /// Code of the first gate that the candidate failed.
 pub fn first_failure(verdict: &Verdict) -> Option<String> {
-    verdict.gates.iter().find(|gate| gate.result == GateOutcome::Fail).and_then(|gate| gate.code.clone())
+    verdict
+        .gates
+        .iter()
+        .find(|gate| gate.result == GateOutcome::Fail)
+        .and_then(|gate| gate.code.clone())
 }
 
 fn first_instance(task: &Path, types: &[TypePick]) -> Result<Instance, RunError> {

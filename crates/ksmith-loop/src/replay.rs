@@ -33,7 +33,9 @@ pub fn replay(
     progress: &mut dyn Progress,
 ) -> Result<Option<Replayed>, RunError> {
     let history = History::load(run)?;
-    let Some(champion) = history.champion() else { return Ok(None) };
+    let Some(champion) = history.champion() else {
+        return Ok(None);
+    };
     let folder = tempfile::Builder::new()
         .prefix("ksmith-replay-")
         .tempdir()
@@ -79,7 +81,10 @@ pub fn header_of(run: &Path) -> Result<Option<String>, RunError> {
         .map_err(RunError::io("create", &std::env::temp_dir()))?;
     ObjectStore::new(run).extract(kept(&history)?.task_tree, folder.path().join("task").as_path())?;
     let task = Task::load(folder.path().join("task"))?;
-    let instance = task.instances().into_iter().find(|instance| instance.id() == history.opened.instance);
+    let instance = task
+        .instances()
+        .into_iter()
+        .find(|instance| instance.id() == history.opened.instance);
     Ok(instance.map(|instance| crate::steps::header(&instance)))
 }
 
@@ -98,6 +103,9 @@ fn types_of(task: &Path, instance: &str) -> Result<Vec<TypePick>, RunError> {
     Ok(found
         .types()
         .iter()
-        .map(|(variable, dtype)| TypePick { variable: variable.clone(), dtype: *dtype })
+        .map(|(variable, dtype)| TypePick {
+            variable: variable.clone(),
+            dtype: *dtype,
+        })
         .collect())
 }

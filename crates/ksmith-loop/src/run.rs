@@ -97,8 +97,7 @@ pub(crate) fn choose(task: &Task, types: &[TypePick]) -> Result<Vec<Instance>, R
         })
         .collect();
     if chosen.is_empty() {
-        let picks: Vec<String> = options
-            .types
+        let picks: Vec<String> = types
             .iter()
             .map(|pick| format!("{}={}", pick.variable, pick.dtype))
             .collect();

@@ -124,7 +124,9 @@ fn finish(memory: &Memory, on: &Mechanisms, stop: Stop) -> Step {
         Some(Decision::Accept | Decision::Revise | Decision::Reject) => false,
     };
     match memory.champion() {
-        Some(champion) if wants_final && on.has(Mechanism::Final) => Step::Final(champion.proposed.candidate.clone(), stop),
+        Some(champion) if wants_final && on.has(Mechanism::Final) => {
+            Step::Final(champion.proposed.candidate.clone(), stop)
+        }
         Some(_) | None => Step::Close(stop),
     }
 }

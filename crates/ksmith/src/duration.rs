@@ -9,7 +9,9 @@ pub(crate) fn parse(text: &str) -> Result<f64, String> {
         return Err(wrong());
     }
     while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .ok_or_else(wrong)?;
         let number: f64 = rest[..digits].parse().map_err(|_| wrong())?;
         rest = &rest[digits..];
         let unit = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
@@ -43,9 +45,13 @@ mod tests {
 
     #[test]
     fn durations_are_read_and_shown() {
-        for (text, seconds, shown) in
-            [("90s", 90.0, "1 min 30 s"), ("20m", 1200.0, "20 min 00 s"), ("1h30m", 5400.0, "1 h 30 min"), ("0s", 0.0, "0 s"), ("1.5m", 90.0, "1 min 30 s")]
-        {
+        for (text, seconds, shown) in [
+            ("90s", 90.0, "1 min 30 s"),
+            ("20m", 1200.0, "20 min 00 s"),
+            ("1h30m", 5400.0, "1 h 30 min"),
+            ("0s", 0.0, "0 s"),
+            ("1.5m", 90.0, "1 min 30 s"),
+        ] {
             assert_eq!(parse(text), Ok(seconds), "{text}");
             assert_eq!(show(seconds), shown);
         }

@@ -18,7 +18,13 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(code: ExitCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), causes: Vec::new(), hints: Vec::new(), place: None }
+        Self {
+            code,
+            message: message.into(),
+            causes: Vec::new(),
+            hints: Vec::new(),
+            place: None,
+        }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {

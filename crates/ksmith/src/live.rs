@@ -82,7 +82,10 @@ impl Live {
                 budget.candidates
             )
         });
-        self.bar.set_message(format!("{} | {best} | {left} | {} screened", self.stage, self.spent.screened));
+        self.bar.set_message(format!(
+            "{} | {best} | {left} | {} screened",
+            self.stage, self.spent.screened
+        ));
     }
 }
 
@@ -93,7 +96,15 @@ pub(crate) fn show_gain(gain: Speedup) -> String {
 
 /// Foreign text on a terminal: control characters are made visible.
 pub(crate) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+    text.chars()
+        .map(|c| {
+            if c.is_control() && c != '\n' {
+                '\u{fffd}'
+            } else {
+                c
+            }
+        })
+        .collect()
 }
 
 fn word(decision: Decision) -> &'static str {
@@ -109,7 +120,11 @@ fn word(decision: Decision) -> &'static str {
 impl Progress for Live {
     fn event(&mut self, event: &Event<'_>) {
         match event {
-            Event::Started { run, instance, budget } => {
+            Event::Started {
+                run,
+                instance,
+                budget,
+            } => {
                 self.budget = Some(*budget);
                 self.best = None;
                 self.line(&format!(
@@ -127,7 +142,13 @@ impl Progress for Live {
                     self.line(stage.name());
                 }
             }
-            Event::Screened { candidate, hypothesis, kept, code, ratio } => {
+            Event::Screened {
+                candidate,
+                hypothesis,
+                kept,
+                code,
+                ratio,
+            } => {
                 let outcome = match (kept, code, ratio) {
                     (true, _, Some(ratio)) => format!("stays, about {ratio:.2}x"),
                     (true, _, None) => "stays".to_owned(),
@@ -135,22 +156,35 @@ impl Progress for Live {
                 };
                 self.line(&format!("screen {candidate} {outcome}; {hypothesis}"));
             }
-            Event::Judged { candidate, hypothesis, verdict } => {
-                let gain = verdict.speedup.map_or_else(String::new, |gain| format!(", {}", show_gain(gain)));
+            Event::Judged {
+                candidate,
+                hypothesis,
+                verdict,
+            } => {
+                let gain = verdict
+                    .speedup
+                    .map_or_else(String::new, |gain| format!(", {}", show_gain(gain)));
                 self.line(&format!(
                     "judge {candidate}: {} ({}){gain} over the champion; {hypothesis}",
                     word(verdict.verdict),
                     verdict.code
                 ));
             }
-            Event::Champion { candidate, over_baseline } => {
-                let gain = over_baseline.map_or_else(String::new, |gain| format!(", {} over the baseline", show_gain(gain)));
+            Event::Champion {
+                candidate,
+                over_baseline,
+            } => {
+                let gain = over_baseline.map_or_else(String::new, |gain| {
+                    format!(", {} over the baseline", show_gain(gain))
+                });
                 self.best = Some(((*candidate).to_owned(), *over_baseline));
                 self.line(&format!("champion: {candidate}{gain}"));
             }
             Event::Spent(spent) => self.spent = *spent,
             Event::Stopped(stop) => self.line(stop.sentence()),
-            Event::Waited(time) => self.line(&format!("waited {:.1} s for a quiet moment", time.as_secs_f64())),
+            Event::Waited(time) => {
+                self.line(&format!("waited {:.1} s for a quiet moment", time.as_secs_f64()))
+            }
             Event::Note(text) => self.line(text),
             _ => {}
         }

@@ -15,7 +15,10 @@ pub(crate) fn interrupt() -> Result<Interrupt, Failure> {
     let shared = interrupt.clone();
     ctrlc::set_handler(move || {
         if shared.request() {
-            #[expect(clippy::exit, reason = "the second signal asks to stop at once, from a thread of its own")]
+            #[expect(
+                clippy::exit,
+                reason = "the second signal asks to stop at once, from a thread of its own"
+            )]
             std::process::exit(ExitCode::Interrupted as i32);
         }
         let _ = writeln!(

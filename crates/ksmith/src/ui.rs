@@ -32,7 +32,11 @@ impl Ui {
     pub(crate) fn new(json: bool, quiet: bool) -> Self {
         Self {
             format: if json { Format::Json } else { Format::Text },
-            verbosity: if quiet { Verbosity::Quiet } else { Verbosity::Normal },
+            verbosity: if quiet {
+                Verbosity::Quiet
+            } else {
+                Verbosity::Normal
+            },
         }
     }
 
@@ -55,7 +59,11 @@ impl Ui {
     }
 
     /// Prints a result: as JSON if that was asked for, else as text.
-    pub(crate) fn result(&mut self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
+    pub(crate) fn result(
+        &mut self,
+        value: &impl Serialize,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
         match self.format {
             Format::Text => {
                 self.text(&text());

@@ -27,7 +27,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
     let judged = judge::judge(&args.judge, ui)?;
     let history = History::load(&judged.dir).map_err(|error| Failure::of(ExitCode::Changed, &error))?;
-    let bench = history.candidates.last().and_then(|candidate| candidate.bench()).cloned();
+    let bench = history
+        .candidates
+        .last()
+        .and_then(|candidate| candidate.bench())
+        .cloned();
     let value = json!({
         "run": judged.run,
         "code": judged.verdict.as_ref().map(|verdict| &verdict.code),
@@ -39,7 +43,10 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
         let mut text = String::new();
         match &bench {
             None => {
-                let code = judged.verdict.as_ref().map_or("interrupted", |verdict| verdict.code.as_str());
+                let code = judged
+                    .verdict
+                    .as_ref()
+                    .map_or("interrupted", |verdict| verdict.code.as_str());
                 let _ = writeln!(text, "not measured ({code})");
             }
             Some(bench) => {
@@ -66,5 +73,9 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
         let _ = writeln!(text, "run {}. {}", judged.run, history.opened.scope_note);
         text
     })?;
-    Ok(if bench.is_some() { ExitCode::Done } else { ExitCode::NotAccepted })
+    Ok(if bench.is_some() {
+        ExitCode::Done
+    } else {
+        ExitCode::NotAccepted
+    })
 }

@@ -42,8 +42,17 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
         "ms": checked.ms,
     });
     ui.result(&value, || match &checked.code {
-        None => format!("compiles ({:.0} ms), digest {}\n{}", checked.ms, checked.digest.short(), plain(&checked.log)),
+        None => format!(
+            "compiles ({:.0} ms), digest {}\n{}",
+            checked.ms,
+            checked.digest.short(),
+            plain(&checked.log)
+        ),
         Some(code) => format!("{code}\n{}", plain(&checked.log)),
     })?;
-    Ok(if checked.code.is_none() { ExitCode::Done } else { ExitCode::NotAccepted })
+    Ok(if checked.code.is_none() {
+        ExitCode::Done
+    } else {
+        ExitCode::NotAccepted
+    })
 }

@@ -32,10 +32,15 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
     let found = place::find(&args.run)?;
     let history = History::load(&found.dir).map_err(|error| Failure::of(ExitCode::Changed, &error))?;
     let candidate = match &args.candidate {
-        Some(id) => history.candidate(id).ok_or_else(|| Failure::usage(format!("the run has no candidate `{id}`")))?,
-        None => history
-            .champion()
-            .ok_or_else(|| Failure::new(ExitCode::NotAccepted, "the run has no champion: the baseline stands"))?,
+        Some(id) => history
+            .candidate(id)
+            .ok_or_else(|| Failure::usage(format!("the run has no candidate `{id}`")))?,
+        None => history.champion().ok_or_else(|| {
+            Failure::new(
+                ExitCode::NotAccepted,
+                "the run has no champion: the baseline stands",
+            )
+        })?,
     };
     if args.out.exists() {
         return Err(Failure::usage(format!("`{}` exists already", args.out.display()))
@@ -46,24 +51,44 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
         .extract(candidate.proposed.tree, &args.out)
         .map_err(|error| Failure::of(ExitCode::Changed, &error))?;
     if let Some(header) = ksmith_loop::header_of(&found.dir)? {
-        write(&args.out.join(format!("{}.h", history.opened.task)), header.as_bytes())?;
+        write(
+            &args.out.join(format!("{}.h", history.opened.task)),
+            header.as_bytes(),
+        )?;
     }
     let certificate = found.dir.join(CERTIFICATE_FILE);
     let certified = certificate.is_file() && args.candidate.is_none();
     if certified {
-        let bytes = std::fs::read(&certificate)
-            .map_err(|error| Failure::new(ExitCode::Environment, format!("cannot read `{}`: {error}", certificate.display())))?;
+        let bytes = std::fs::read(&certificate).map_err(|error| {
+            Failure::new(
+                ExitCode::Environment,
+                format!("cannot read `{}`: {error}", certificate.display()),
+            )
+        })?;
         write(&args.out.join(CERTIFICATE_FILE), &bytes)?;
     }
     let value = json!({ "run": history.opened.run, "candidate": candidate.id(), "folder": args.out, "certificate": certified });
     ui.result(&value, || {
-        let note = if certified { "with its certificate" } else { "without a certificate" };
-        format!("{} of run {} lies in {}, {note}", candidate.id(), history.opened.run, args.out.display())
+        let note = if certified {
+            "with its certificate"
+        } else {
+            "without a certificate"
+        };
+        format!(
+            "{} of run {} lies in {}, {note}",
+            candidate.id(),
+            history.opened.run,
+            args.out.display()
+        )
     })?;
     Ok(ExitCode::Done)
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    std::fs::write(path, bytes)
-        .map_err(|error| Failure::new(ExitCode::Environment, format!("cannot write `{}`: {error}", path.display())))
+    std::fs::write(path, bytes).map_err(|error| {
+        Failure::new(
+            ExitCode::Environment,
+            format!("cannot write `{}`: {error}", path.display()),
+        )
+    })
 }

@@ -87,7 +87,11 @@ fn show(judged: &Judged, ui: &mut Ui) -> Outcome {
     };
     ui.result(&value, || match &judged.verdict {
         Some(verdict) => text(verdict, &judged.run),
-        None => format!("no verdict ({})\nrun {}", judged.refusal.as_deref().unwrap_or("interrupted"), judged.run),
+        None => format!(
+            "no verdict ({})\nrun {}",
+            judged.refusal.as_deref().unwrap_or("interrupted"),
+            judged.run
+        ),
     })?;
     if judged.verdict.is_none() && judged.refusal.is_none() {
         return Ok(ExitCode::Interrupted);
@@ -119,9 +123,18 @@ pub(crate) fn text(verdict: &Verdict, run: &str) -> String {
             (_, serde_json::Value::String(text)) => format!("  {}", plain(text)),
             (_, other) => format!("  {}", plain(&other.to_string())),
         };
-        let _ = writeln!(text, "  {:<14} {result:<8} {:>9.1} ms{evidence}", gate.name.name(), gate.ms);
+        let _ = writeln!(
+            text,
+            "  {:<14} {result:<8} {:>9.1} ms{evidence}",
+            gate.name.name(),
+            gate.ms
+        );
     }
-    let _ = writeln!(text, "tier {}, isolation {}, run {run}", verdict.tier, verdict.isolation);
+    let _ = writeln!(
+        text,
+        "tier {}, isolation {}, run {run}",
+        verdict.tier, verdict.isolation
+    );
     if !verdict.scope_note.is_empty() {
         let _ = writeln!(text, "{}", verdict.scope_note);
     }

@@ -32,9 +32,16 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
 
 fn list(ui: &mut Ui) -> Outcome {
     let runs_dir = place::runs_dir();
-    let mut histories: Vec<(String, Result<History, ksmith_ledger::ReadError>)> =
-        runs::list(&runs_dir).into_iter().map(|id| (id.clone(), History::load(&runs_dir.join(id)))).collect();
-    histories.sort_by_key(|(_, history)| history.as_ref().map(|history| history.opened_at.clone()).unwrap_or_default());
+    let mut histories: Vec<(String, Result<History, ksmith_ledger::ReadError>)> = runs::list(&runs_dir)
+        .into_iter()
+        .map(|id| (id.clone(), History::load(&runs_dir.join(id))))
+        .collect();
+    histories.sort_by_key(|(_, history)| {
+        history
+            .as_ref()
+            .map(|history| history.opened_at.clone())
+            .unwrap_or_default()
+    });
     let rows: Vec<_> = histories
         .iter()
         .map(|(id, history)| match history {
@@ -65,7 +72,12 @@ fn list(ui: &mut Ui) -> Outcome {
                         None => "the baseline stands".to_owned(),
                     };
                     let at = &history.opened_at;
-                    writeln!(text, "{id}  {at}  {:<12}  {:<20}  {champion}", state(history), history.opened.instance)
+                    writeln!(
+                        text,
+                        "{id}  {at}  {:<12}  {:<20}  {champion}",
+                        state(history),
+                        history.opened.instance
+                    )
                 }
                 Err(error) => writeln!(text, "{id}  unreadable: {error}"),
             };
@@ -92,8 +104,16 @@ fn records(run: &str, ui: &mut Ui) -> Outcome {
         records
             .iter()
             .map(|record| {
-                let what = record.entry().map_or_else(|error| error.to_string(), |entry| gist(&entry));
-                format!("{:>4}  {}  {:<12}  {}\n", record.seq, record.time, record.kind, plain(&what))
+                let what = record
+                    .entry()
+                    .map_or_else(|error| error.to_string(), |entry| gist(&entry));
+                format!(
+                    "{:>4}  {}  {:<12}  {}\n",
+                    record.seq,
+                    record.time,
+                    record.kind,
+                    plain(&what)
+                )
             })
             .collect()
     })?;
@@ -108,8 +128,15 @@ fn gist(entry: &ksmith_ledger::Entry) -> String {
         Entry::Audited(audit) => format!("passed {}, {} findings", audit.passed, audit.findings.len()),
         Entry::Draft(draft) => format!("accepted {}", draft.accepted),
         Entry::Plan(plan) => format!("accepted {}, {} steps", plan.accepted, plan.steps.len()),
-        Entry::Committed(committed) => format!("seed {} committed as {}", committed.seed.purpose, committed.seed.commitment.short()),
-        Entry::Proposed(proposed) => format!("{} round {}: {}", proposed.candidate, proposed.round, proposed.hypothesis),
+        Entry::Committed(committed) => format!(
+            "seed {} committed as {}",
+            committed.seed.purpose,
+            committed.seed.commitment.short()
+        ),
+        Entry::Proposed(proposed) => format!(
+            "{} round {}: {}",
+            proposed.candidate, proposed.round, proposed.hypothesis
+        ),
         Entry::Screened(screened) => format!(
             "{} {}",
             screened.candidate.as_deref().unwrap_or("-"),
@@ -125,7 +152,9 @@ fn gist(entry: &ksmith_ledger::Entry) -> String {
             "{} {}{}",
             benched.candidate,
             benched.stage.name(),
-            benched.over_champion.map_or_else(String::new, |gain| format!(" {}", show_gain(gain)))
+            benched
+                .over_champion
+                .map_or_else(String::new, |gain| format!(" {}", show_gain(gain)))
         ),
         Entry::Profiled(profiled) => format!("{} by {}", profiled.candidate, profiled.tool),
         Entry::Reviewed(reviewed) => format!("{} veto {}", reviewed.reviewer, reviewed.veto),

@@ -28,10 +28,15 @@ pub(crate) fn find(wanted: &str) -> Result<FoundRun, Failure> {
 
 /// Where the user's signing key lies.
 pub(crate) fn signing_key() -> Option<PathBuf> {
-    KeyPair::default_path(std::env::var_os("XDG_STATE_HOME").as_deref(), std::env::var_os("HOME").as_deref())
+    KeyPair::default_path(
+        std::env::var_os("XDG_STATE_HOME").as_deref(),
+        std::env::var_os("HOME").as_deref(),
+    )
 }
 
 /// The command line as the user gave it.
 pub(crate) fn command() -> Vec<String> {
-    std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect()
+    std::env::args_os()
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect()
 }

@@ -61,7 +61,11 @@ fn parse_backend(text: &str) -> Result<Backend, String> {
 }
 
 pub(crate) fn sandbox(unsandboxed: bool) -> Sandbox {
-    if unsandboxed { Sandbox::Unsandboxed } else { Sandbox::Required }
+    if unsandboxed {
+        Sandbox::Unsandboxed
+    } else {
+        Sandbox::Required
+    }
 }
 
 pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {

@@ -30,17 +30,27 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
     let history = History::load(&found.dir).map_err(|error| Failure::of(ExitCode::Changed, &error))?;
     let candidate = match &args.candidate {
         Some(id) => history.candidate(id).ok_or_else(|| {
-            let ids: Vec<&str> = history.candidates.iter().map(|candidate| candidate.id()).collect();
-            Failure::usage(format!("the run has no candidate `{id}`")).hint(format!("Its candidates: {}.", ids.join(", ")))
+            let ids: Vec<&str> = history
+                .candidates
+                .iter()
+                .map(|candidate| candidate.id())
+                .collect();
+            Failure::usage(format!("the run has no candidate `{id}`"))
+                .hint(format!("Its candidates: {}.", ids.join(", ")))
         })?,
         None => history.champion().ok_or_else(|| {
-            Failure::usage("the run has no champion: the baseline stands").hint("Name a candidate, for example c0001.")
+            Failure::usage("the run has no champion: the baseline stands")
+                .hint("Name a candidate, for example c0001.")
         })?,
     };
     let store = ObjectStore::new(&found.dir);
-    let files = store.files(candidate.proposed.tree).map_err(|error| Failure::of(ExitCode::Changed, &error))?;
-    let sources: Vec<(String, String)> =
-        files.into_iter().map(|(path, bytes)| (path, String::from_utf8_lossy(&bytes).into_owned())).collect();
+    let files = store
+        .files(candidate.proposed.tree)
+        .map_err(|error| Failure::of(ExitCode::Changed, &error))?;
+    let sources: Vec<(String, String)> = files
+        .into_iter()
+        .map(|(path, bytes)| (path, String::from_utf8_lossy(&bytes).into_owned()))
+        .collect();
     let value = json!({
         "run": history.opened.run,
         "proposed": candidate.proposed,

@@ -7,20 +7,24 @@ use ksmith_loop::{InstanceOutcome, RunOutcome};
 use serde_json::{Value, json};
 
 use super::Outcome;
+use crate::duration;
 use crate::failure::Failure;
 use crate::live::show_gain;
 use crate::ui::Ui;
-use crate::duration;
 
 /// Prints the answer of `run` and `resume`.
 pub(crate) fn show(outcome: &RunOutcome, ui: &mut Ui) -> Outcome {
-    ui.result(&to_json(outcome)?, || outcome.instances.iter().map(text).collect::<Vec<_>>().join("\n"))?;
+    ui.result(&to_json(outcome)?, || {
+        outcome.instances.iter().map(text).collect::<Vec<_>>().join("\n")
+    })?;
     Ok(outcome.exit_code())
 }
 
 /// One object: the instance that went worst, and all of them beneath where there is more than one.
 fn to_json(outcome: &RunOutcome) -> Result<Value, Failure> {
-    let headline = outcome.headline().ok_or_else(|| Failure::usage("the task has no instances"))?;
+    let headline = outcome
+        .headline()
+        .ok_or_else(|| Failure::usage("the task has no instances"))?;
     let mut object = serde_json::to_value(headline).map_err(Failure::internal)?;
     if outcome.instances.len() > 1 {
         object["instances"] = serde_json::to_value(&outcome.instances).map_err(Failure::internal)?;
@@ -44,7 +48,11 @@ fn text(instance: &InstanceOutcome) -> String {
         }
         Some(champion) => {
             let gain = |gain: Option<_>| gain.map_or_else(|| "not measured".to_owned(), show_gain);
-            let _ = writeln!(text, "champion     {} (tier {}, isolation {})", champion.id, champion.tier, champion.isolation);
+            let _ = writeln!(
+                text,
+                "champion     {} (tier {}, isolation {})",
+                champion.id, champion.tier, champion.isolation
+            );
             let _ = writeln!(text, "over baseline      {}", gain(champion.speedup));
             let _ = writeln!(text, "over flag control  {}", gain(champion.over_flag_control));
         }

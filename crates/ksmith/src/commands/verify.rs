@@ -44,7 +44,11 @@ fn parse_key(text: &str) -> Result<ksmith_ledger::PublicKey, String> {
 
 pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
     let found = place::find(&args.run)?;
-    let options = VerifyOptions { head: args.head, public_key: args.key, run: found.id.clone() };
+    let options = VerifyOptions {
+        head: args.head,
+        public_key: args.key,
+        run: found.id.clone(),
+    };
     let report = verify(&found.dir, &options);
     if !report.is_intact() {
         ui.result(&report, || text(&report))?;
@@ -60,7 +64,10 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
     live.finish();
     let replayed = replayed?;
     let Some(replayed) = replayed else {
-        return Err(Failure::new(ExitCode::NotAccepted, "the run has no champion to replay: the baseline stands"));
+        return Err(Failure::new(
+            ExitCode::NotAccepted,
+            "the run has no champion to replay: the baseline stands",
+        ));
     };
     let value = json!({ "record": report, "replay": replayed });
     ui.result(&value, || {
@@ -68,7 +75,11 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
             "{}\nreplay of {}: rebuilt {}, judged anew:\n{}",
             text(&report),
             replayed.candidate,
-            if replayed.same_digest { "with the same digest" } else { "WITH ANOTHER DIGEST" },
+            if replayed.same_digest {
+                "with the same digest"
+            } else {
+                "WITH ANOTHER DIGEST"
+            },
             judge::text(&replayed.verdict, &replayed.run)
         )
     })?;
