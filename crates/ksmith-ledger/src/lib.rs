@@ -13,6 +13,7 @@ mod chain;
 mod entry;
 mod gate;
 mod history;
+pub mod lookup;
 mod object;
 mod record;
 pub mod runs;

@@ -61,7 +61,7 @@ pub(super) fn seeds(chain: &Chain) -> Checked {
 /// The commitment to a revealed seed, computed from the documented layout: lengths and bytes of four strings.
 fn commitment_of(revealed: &RevealedSeed) -> Option<Digest> {
     let digits = revealed.seed.as_bytes();
-    if digits.len() % 2 != 0 || !digits.iter().all(|digit| b"0123456789abcdef".contains(digit)) {
+    if !digits.len().is_multiple_of(2) || !digits.iter().all(|digit| b"0123456789abcdef".contains(digit)) {
         return None;
     }
     let seed: Vec<u8> = (0..digits.len())

@@ -1,9 +1,12 @@
 //! A whole run, made up, written through the real writer with a scripted clock.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(unreachable_pub, reason = "shared by the test files of two crates")]
+#![allow(clippy::unwrap_used, reason = "a sample that cannot be made fails its test")]
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ksmith_ledger::*;
@@ -444,14 +447,22 @@ pub struct Sample {
 }
 
 pub fn sample() -> Sample {
+    // Written once per test binary: each record is synced to disk, which takes its time.
+    static WRITTEN: OnceLock<(tempfile::TempDir, Digest)> = OnceLock::new();
+    let (written, head) = WRITTEN.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let key = key(folder.path());
+        let head = close(unclosed(&folder.path().join(RUN)), &key);
+        (folder, head)
+    });
     let folder = tempfile::tempdir().unwrap();
     let run_dir = folder.path().join(RUN);
+    copy(&written.path().join(RUN), &run_dir);
     let key = key(folder.path());
-    let head = close(unclosed(&run_dir), &key);
     Sample {
         folder,
         run_dir,
-        head,
+        head: *head,
         key,
     }
 }
