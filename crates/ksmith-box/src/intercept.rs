@@ -1,6 +1,12 @@
 //! The door for helpers: an executable started again by us never reaches its own `main`.
 
 use std::os::fd::RawFd;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::{helper, probe, wire};
+
+static CALLED: AtomicBool = AtomicBool::new(false);
 
 /// A built-in role: a function that a helper runs inside its box instead of a program.
 #[derive(Clone, Copy)]
@@ -26,7 +32,23 @@ pub fn intercept() {
 }
 
 /// First line of every `main`: if this process is a helper, does its work with these roles and never returns.
-pub fn intercept_with(_roles: &[Role]) {}
+pub fn intercept_with(roles: &[Role]) {
+    match std::env::args_os().nth(1) {
+        Some(word) if word == wire::HELPER => helper::main(roles),
+        Some(word) if word == wire::PROBE => probe::main(),
+        Some(_) | None => CALLED.store(true, Ordering::Relaxed),
+    }
+}
+
+/// Whether this process passed [`intercept`]: otherwise a helper of it would run its `main` again.
+pub(crate) fn was_called() -> bool {
+    CALLED.load(Ordering::Relaxed)
+}
+
+/// This very executable, even if its file was replaced meanwhile.
+pub(crate) fn own_executable() -> PathBuf {
+    PathBuf::from("/proc/self/exe")
+}
 
 /// Makes a test binary able to start boxed helpers of itself: put it once at the top of the test crate.
 ///

@@ -95,11 +95,36 @@ impl Isolation {
     }
 }
 
+impl Isolation {
+    /// Which layers are missing, in words, for a refusal.
+    pub fn missing(&self) -> String {
+        let missing: Vec<String> = self
+            .layers
+            .iter()
+            .filter(|state| !state.available)
+            .map(|state| format!("{:?} ({})", state.layer, state.reason))
+            .collect();
+        if missing.is_empty() {
+            "nothing is known about this kernel".to_owned()
+        } else {
+            missing.join(", ")
+        }
+    }
+}
+
 /// What this kernel gives, tried once per process.
+///
+/// In an executable that does not call [`crate::intercept`] the answer is `none`: nothing can be boxed from it.
 pub fn probe() -> &'static Isolation {
     static ISOLATION: std::sync::OnceLock<Isolation> = std::sync::OnceLock::new();
-    ISOLATION.get_or_init(|| Isolation {
-        level: Level::None,
-        layers: Vec::new(),
+    ISOLATION.get_or_init(|| {
+        if crate::intercept::was_called() {
+            crate::probe::ask()
+        } else {
+            Isolation {
+                level: Level::None,
+                layers: Vec::new(),
+            }
+        }
     })
 }

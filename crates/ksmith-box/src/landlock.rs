@@ -1,0 +1,31 @@
+//! File rules by Landlock; the only file that knows the crate `landlock`.
+
+use std::io;
+use std::path::PathBuf;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
+    path_beneath_rules,
+};
+
+/// The newest rights that we ask for; older kernels give what they have.
+const ABI_WANTED: ABI = ABI::V6;
+
+/// Restricts this process and all it starts: files as listed, no TCP, no signals or abstract sockets to the outside.
+pub(crate) fn restrict(read_only: &[PathBuf], read_write: &[PathBuf], devices: &[PathBuf]) -> io::Result<()> {
+    let device_rights = AccessFs::ReadFile | AccessFs::WriteFile;
+    let status = Ruleset::default()
+        .handle_access(AccessFs::from_all(ABI_WANTED))
+        .and_then(|rules| rules.handle_access(AccessNet::from_all(ABI_WANTED)))
+        .and_then(|rules| rules.scope(Scope::from_all(ABI_WANTED)))
+        .and_then(Ruleset::create)
+        .and_then(|rules| rules.add_rules(path_beneath_rules(read_only, AccessFs::from_read(ABI_WANTED))))
+        .and_then(|rules| rules.add_rules(path_beneath_rules(read_write, AccessFs::from_all(ABI_WANTED))))
+        .and_then(|rules| rules.add_rules(path_beneath_rules(devices, device_rights)))
+        .and_then(|rules| rules.restrict_self())
+        .map_err(io::Error::other)?;
+    match status.ruleset {
+        RulesetStatus::NotEnforced => Err(io::Error::other("the kernel has no Landlock")),
+        RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => Ok(()),
+    }
+}
