@@ -535,6 +535,9 @@ fn a_folder_shows_only_itself() {
     if probe().level == Level::Box {
         let finished = run(&spec.arg(folder.path().display().to_string())).unwrap();
         // The folder above is a bare mount point; Landlock forbids to list it, unless it lies in the box's own `/tmp`.
-        assert!(matches!(finished.stdout.as_slice(), b"" | b"inner"), "{finished:?}");
+        assert!(
+            matches!(finished.stdout.as_slice(), b"" | b"inner"),
+            "{finished:?}"
+        );
     }
 }
