@@ -8,8 +8,8 @@ use super::{
     SetRecord, Stage, StageRecord, StageReport,
 };
 use crate::statistics::{
-    Control, Interval, LOOKS, MIN_SETS, OtherMeasures, Power, claim_floor, confirmation_alpha, contradiction,
-    control, median_bounds, rejecting_alpha, required_pairs, required_pairs_from, spread,
+    CONTROL_ALPHA, Control, Interval, LOOKS, MIN_SETS, OtherMeasures, Power, claim_floor, confirmation_alpha,
+    contradiction, control, median_bounds, rejecting_alpha, required_pairs, required_pairs_from, spread,
 };
 
 /// Error of each end of the intervals that are shown beside a claim.
@@ -189,9 +189,10 @@ impl Running<'_> {
         if full && self.share() >= 1.0 {
             return Some(self.last_look(Limit::Pairs));
         }
-        self.look(rejecting_alpha(self.alpha, self.looks.len()))
-            .filter(|look| look.gain.upper < settings.floor.ln_1p())
-            .map(|_| StageEnd::Found(Finding::BelowFloor))
+        let look = self.look(rejecting_alpha(self.alpha, self.looks.len()))?;
+        let below = look.gain.upper < settings.floor.ln_1p();
+        let off = matches!(control_state(self.plan, &control), Control::OffZero(_));
+        (below && !off).then_some(StageEnd::Found(Finding::BelowFloor))
     }
 
     /// Pairs taken, as a share of those planned. Counted by rounds, so that no arm's times can stretch a stage.
@@ -244,7 +245,10 @@ impl Running<'_> {
             return StageEnd::Undecided(limit);
         };
         let control = pairs(self.plan, &self.sets, Role::Champion, Role::Copy);
-        let floor = claim_floor(self.plan.settings.floor, median_bounds(&control.all, 0.005));
+        let floor = claim_floor(
+            self.plan.settings.floor,
+            median_bounds(&control.all, CONTROL_ALPHA),
+        );
         if look.gain.lower > floor {
             StageEnd::Above
         // A floor raised by noise is no reason to reject: that noise might hide the gain.
@@ -282,10 +286,8 @@ fn check(report: &StageReport, plan: &Plan, end: StageEnd) -> StageEnd {
         });
     }
     let sets = &report.record.sets;
-    let unsound = match control(
-        &pairs(plan, sets, Role::Champion, Role::Copy).all,
-        settings.noise_limit,
-    ) {
+    let state = control_state(plan, &pairs(plan, sets, Role::Champion, Role::Copy));
+    let unsound = match state {
         Control::Sound(_) => None,
         Control::OffZero(interval) => Some(format!(
             "equal kernels differ by {:.2} % ({:.2} to {:.2} %)",
@@ -293,15 +295,15 @@ fn check(report: &StageReport, plan: &Plan, end: StageEnd) -> StageEnd {
             percent(interval.lower),
             percent(interval.upper)
         )),
+        // The candidate's own bound counts that noise already, and still lies below the floor.
+        Control::TooWide(_) if end == StageEnd::Found(Finding::BelowFloor) => None,
         Control::TooWide(interval) => Some(format!(
-            "equal kernels differ by up to {:.2} %",
+            "equal kernels may differ by {:.2} % either way",
             percent(interval.half_width())
         )),
         Control::Empty => Some("no pair of equal kernels was left".to_owned()),
     };
     match (end, unsound) {
-        // Far below the floor in a control that is merely wide: the bound already counts that noise.
-        (StageEnd::Found(Finding::BelowFloor), _) => StageEnd::Found(Finding::BelowFloor),
         (_, Some(what)) => StageEnd::Found(Finding::Noisy { what }),
         (StageEnd::Above, None) => match contradicted(report, plan) {
             Some(what) => StageEnd::Found(Finding::Contradiction { what }),
@@ -334,7 +336,7 @@ fn contradicted(report: &StageReport, plan: &Plan) -> Option<String> {
 
 fn report(plan: &Plan, record: StageRecord, alpha: f64, planned: f64, looks: Vec<Look>) -> StageReport {
     let sets = &record.sets;
-    let control = median_bounds(&pairs(plan, sets, Role::Champion, Role::Copy).all, 0.005);
+    let control = median_bounds(&pairs(plan, sets, Role::Champion, Role::Copy).all, CONTROL_ALPHA);
     let over = |against: Role, lower_alpha: f64| comparison(plan, sets, against, lower_alpha);
     StageReport {
         stage: record.stage,

@@ -18,6 +18,7 @@ pub use claims::{
     distribution_floor, goal, regressions,
 };
 pub(crate) use claims::{OtherMeasures, contradiction};
+pub(crate) use control::ALPHA as CONTROL_ALPHA;
 pub use control::{Control, claim_floor, control};
 pub use interval::Interval;
 pub(crate) use lane::{LaneValue, lane_value};
