@@ -117,7 +117,17 @@ pub fn simulate(source: Source<'_>, plan: &Plan, count: u32, seed: u64) -> Tally
         let report = match source {
             Source::Model(machine, model) => measure(&mut ModelHost::new(machine, model, world), plan, order),
             Source::Recording(recording, saved) => {
-                measure(&mut ReplayHost::new(recording, saved, world), plan, order)
+                // Lanes keep the length that was recorded, however short the candidate's calls become.
+                let settings = Settings {
+                    lane_calls: recording.lane_calls,
+                    lane_ns: u64::MAX,
+                    ..plan.settings
+                };
+                let plan = Plan {
+                    settings,
+                    ..plan.clone()
+                };
+                measure(&mut ReplayHost::new(recording, saved, world), &plan, order)
             }
         };
         tally.add(&report);

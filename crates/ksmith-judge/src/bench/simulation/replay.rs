@@ -43,9 +43,10 @@ pub enum RecordingError {
 }
 
 impl Recording {
-    /// Takes the first workload of a stage in which every arm ran the same bytes.
-    pub fn from_stage(name: &str, record: &StageRecord) -> Self {
-        let sets = record.sets.iter().map(|set| {
+    /// Takes the first workload of stages in which every arm ran the same bytes.
+    pub fn from_stages<'a>(name: &str, records: impl IntoIterator<Item = &'a StageRecord>) -> Self {
+        let records: Vec<&StageRecord> = records.into_iter().collect();
+        let sets = records.iter().flat_map(|record| &record.sets).map(|set| {
             let roles: BTreeSet<Role> = set.lanes.iter().map(|lane| lane.role).collect();
             let lanes_of = |role| {
                 let lanes = set
@@ -65,7 +66,11 @@ impl Recording {
         });
         Self {
             name: name.to_owned(),
-            lane_calls: record.lane_calls.first().copied().unwrap_or(1),
+            lane_calls: records
+                .iter()
+                .find_map(|record| record.lane_calls.first())
+                .copied()
+                .unwrap_or(1),
             sets: sets.collect(),
         }
     }
