@@ -2,10 +2,12 @@
 //!
 //! The lowest crate: words that every other part shares (digests, dtypes, exit codes) live here too.
 
+pub mod abi;
 mod bind;
 mod brief;
 pub mod candidate;
 pub mod contract;
+mod convert;
 mod digest;
 mod document;
 mod dtype;
@@ -13,9 +15,13 @@ mod error;
 mod exit;
 pub mod expr;
 mod fill;
+mod full;
 pub mod instance;
+pub mod lint;
+mod lock;
 mod nearest;
 mod resolve;
+mod shapes;
 mod task;
 
 pub use brief::{Brief, BriefWorkload, BudgetLeft, Outcome, Proposal};
@@ -27,4 +33,7 @@ pub use error::{CandidateError, ContractError};
 pub use exit::ExitCode;
 pub use fill::Fill;
 pub use instance::{BindError, Bound, Instance, Role, ScalarArg, ScalarValue, Tensor, Tolerance};
+pub use lint::{Finding, LintReport, Severity};
+pub use lock::{Change, Lock, LockError};
+pub use shapes::ShapeLimits;
 pub use task::{Task, TypePinError};

@@ -4,6 +4,7 @@ mod cuda;
 mod flags;
 mod load;
 mod manifest;
+mod plan;
 mod policy;
 mod sources;
 
@@ -18,7 +19,8 @@ pub use cuda::{
     Argument, CudaPlan, DataType, FillMode, Kernel, Memset, Step, Swizzle, TensorMap, Variant, Workspace,
 };
 pub use flags::{FlagError, check_cpu_flag, check_cuda_flag};
-pub use policy::PolicyError;
+pub(crate) use manifest::CandidateDocument;
+pub use policy::{DEVICE_NAMES, PolicyError};
 
 /// A candidate folder: manifest, sources, digest of both.
 #[derive(Debug, Clone, PartialEq, Serialize)]

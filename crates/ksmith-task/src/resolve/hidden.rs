@@ -23,14 +23,7 @@ impl Context<'_> {
                 .error(&value.span, format!("{} is too many", value.value))
                 .expected(format!("expected at most {most}"))),
         };
-        let cases = count(&document.cases, 8, 256)?;
         let shapes = count(&document.shapes, 6, 256)?;
-        if cases == 0 {
-            let span = document.cases.as_ref().map_or(0..0, |cases| cases.span.clone());
-            return Err(self
-                .error(&span, "a task needs hidden cases")
-                .expected("expected 1 or more"));
-        }
         let distributions = match &document.distributions {
             Some(list) => list
                 .iter()
@@ -38,6 +31,23 @@ impl Context<'_> {
                 .collect::<Result<Vec<_>, _>>()?,
             None => derived(inputs),
         };
+        // Shapes and distributions are paired: each must occur at least once.
+        let least = shapes
+            .max(u32::try_from(distributions.len()).unwrap_or(u32::MAX))
+            .max(1);
+        let cases = count(&document.cases, least.max(8), 256)?;
+        if let Some(given) = document.cases.as_ref().filter(|_| cases < least) {
+            return Err(self
+                .error(
+                    &given.span,
+                    format!("{cases} hidden cases cannot hold every shape and distribution"),
+                )
+                .expected(format!("expected at least {least}"))
+                .help(format!(
+                    "there are {shapes} shapes and {} distributions",
+                    distributions.len()
+                )));
+        }
         let probes = document.probes.as_deref().unwrap_or_default();
         let probes = probes
             .iter()

@@ -10,6 +10,8 @@ mod tensors;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+pub(crate) use context::print_duration;
+
 use context::Context;
 
 use crate::ContractError;
