@@ -5,7 +5,9 @@
 
 pub mod bench;
 pub mod cases;
+pub mod codes;
 pub mod compare;
+mod gates;
 mod judge;
 pub mod number;
 pub mod reference;

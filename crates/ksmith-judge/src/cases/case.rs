@@ -173,6 +173,11 @@ impl CaseSpec {
     }
 }
 
+/// The seed that a task's own generator gets for a case: it says nothing about the secret.
+pub(crate) fn seed_of(spec: &CaseSpec) -> u64 {
+    spec.key("generator").block(0).bits()
+}
+
 fn scalar_draw(dtype: DType, values: &Values) -> ScalarDraw {
     match values {
         Values::Whole(values) if !dtype.is_float() => {

@@ -11,6 +11,7 @@ mod shapes;
 mod stream;
 mod structured;
 
+pub(crate) use case::seed_of;
 pub use case::{Case, CaseSpec, Expected, InputFill, Inputs, ScalarDraw, Sight, storage};
 pub use draw::{Target, draw};
 pub use layout::{POISONS, gaps_untouched, gather, scatter};

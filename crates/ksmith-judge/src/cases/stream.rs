@@ -38,6 +38,7 @@ impl Key {
 }
 
 /// A stream of random numbers.
+#[derive(Debug)]
 pub struct Stream(ChaCha12Rng);
 
 impl Stream {

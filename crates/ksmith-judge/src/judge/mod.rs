@@ -2,8 +2,12 @@
 
 mod error;
 mod options;
+mod scoring;
 mod session;
+mod timing;
+mod verdict;
 
 pub use error::JudgeError;
 pub use options::{Effort, JudgeOptions};
 pub use session::Judge;
+pub(crate) use timing::{least_ns, totals};

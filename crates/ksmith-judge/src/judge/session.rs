@@ -1,18 +1,49 @@
-//! An open judge.
+//! An open judge: what it holds over a run.
 
-use ksmith_ledger::{RevealedSeed, SeedCommitment, Verdict};
-use ksmith_task::{Candidate, Instance};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
+use ksmith_ledger::{RevealedSeed, SeedCommitment};
+use ksmith_task::{Backend, Candidate, Digest, Instance};
+use ksmith_worker::build::BuildOptions;
+use ksmith_worker::cpu::Wait;
+
+use super::verdict::Binding;
 use super::{JudgeError, JudgeOptions};
 use crate::bench::Report;
+use crate::cases::{Case, Plan, SecretBook, dev_fills, tiny};
+use crate::gates::{Built, ScreenPool, WorkerOptions, build, check_arm, screen_pool};
+use crate::reference::{Oracle, OracleOptions};
 
 /// Judges candidates for one task instance.
 #[derive(Debug)]
 pub struct Judge {
-    instance: Instance,
-    options: JudgeOptions,
-    report: Option<Report>,
+    pub(super) instance: Instance,
+    pub(super) options: JudgeOptions,
+    pub(super) oracle: Oracle,
+    pub(super) book: SecretBook,
+    pub(super) binding: Binding,
+    pub(super) worker: WorkerOptions,
+    pub(super) build: BuildOptions,
+    pub(super) scratch: PathBuf,
+    pub(super) baseline: Built,
+    pub(super) champion: Built,
+    pub(super) flag_control: Option<Built>,
+    pub(super) tiny: Vec<Arc<Case>>,
+    pub(super) dev: Vec<(String, Arc<Case>)>,
+    pub(super) champion_ns: BTreeMap<String, u64>,
+    pub(super) screening: Option<ScreenPool>,
+    pub(super) confirmations: u32,
+    pub(super) report: Option<Report>,
 }
+
+/// Time that the reference may take for one case.
+const REFERENCE_LIMIT: Duration = Duration::from_secs(60);
+/// Tiny shapes of the smoke gate.
+const TINY: usize = 5;
 
 impl Judge {
     /// Compiles reference and baseline, and checks that the baseline passes its own task.
@@ -20,28 +51,123 @@ impl Judge {
     /// # Errors
     /// When we cannot judge: see [`JudgeError`].
     pub fn open(instance: &Instance, options: JudgeOptions) -> Result<Self, JudgeError> {
-        let _ = (&instance, &options);
-        Err(JudgeError::Unsupported("the judge is not built yet".to_owned()))
+        let contract = instance.task().contract();
+        let folder = contract
+            .baseline
+            .get(&Backend::Cpu)
+            .ok_or(JudgeError::NoBaseline)?;
+        let path = instance.task().dir().join(folder);
+        let baseline = Candidate::load(&path).map_err(|source| JudgeError::Baseline {
+            path: path.clone(),
+            source,
+        })?;
+        fs::create_dir_all(&options.cache).map_err(JudgeError::io("could not make the judge's cache"))?;
+        let (worker, tier) = worker_options(instance, &options);
+        let mut build_options = BuildOptions::new(&options.cache.join("libraries"));
+        build_options.least = options.least;
+        build_options.unsandboxed = options.unsandboxed;
+        let scratch = options.cache.join("sources");
+
+        let plan = Plan::dev(instance);
+        let shapes = tiny(instance, &mut plan.decisions("tiny"), TINY);
+        let some = shapes
+            .first()
+            .ok_or_else(|| JudgeError::Shapes("no shape satisfies the axes".to_owned()))?;
+        let mut oracle = Oracle::open(
+            instance,
+            some,
+            OracleOptions {
+                cache: options.cache.join("references"),
+                least: options.least,
+                unsandboxed: options.unsandboxed,
+                limit: REFERENCE_LIMIT,
+            },
+        )?;
+        let mut cases = Vec::new();
+        for (number, bound) in shapes.iter().enumerate() {
+            let spec = plan.case(bound, dev_fills(bound), "tiny", number as u64);
+            cases.push(Arc::new(oracle.case(&spec)?));
+        }
+        let mut dev = Vec::new();
+        for (name, spec) in plan.workloads(0)? {
+            dev.push((name, Arc::new(oracle.case(&spec)?)));
+        }
+        let built = match build(&baseline, &scratch, &build_options)? {
+            Ok(built) => built,
+            Err(refused) => {
+                return Err(JudgeError::BaselineFails {
+                    code: refused.code.to_owned(),
+                    evidence: refused.stderr,
+                });
+            }
+        };
+        let binding = Binding {
+            tier,
+            isolation: isolation(&options),
+            task: task_digest(instance, &baseline)?,
+            judge: own_digest()?,
+            device: ksmith_machine::Machine::read().digest(),
+        };
+        let book =
+            SecretBook::open(&options.secrets).map_err(JudgeError::io("could not open the secrets file"))?;
+        let mut judge = Self {
+            instance: instance.clone(),
+            options,
+            oracle,
+            book,
+            binding,
+            worker,
+            build: build_options,
+            scratch,
+            champion: built.clone(),
+            baseline: built,
+            flag_control: None,
+            tiny: cases,
+            dev,
+            champion_ns: BTreeMap::new(),
+            screening: None,
+            confirmations: 0,
+            report: None,
+        };
+        judge.admit(&judge.baseline.clone())?;
+        Ok(judge)
     }
 
-    /// The quick pass: policy, compile, static, smoke, one dev case, a quick bench. It only rejects: a candidate that
-    /// stays in gets `revise`.
-    pub fn screen(&mut self, candidate: &Candidate) -> Verdict {
-        let _ = (candidate, &self.instance, &self.options);
-        unreachable!("a judge cannot be opened yet")
-    }
-
-    /// The full pass: every gate, decision, confirmation.
-    pub fn score(&mut self, candidate: &Candidate) -> Verdict {
-        self.screen(candidate)
+    /// Checks an arm on the visible cases and notes its times.
+    fn admit(&mut self, built: &Built) -> Result<(), JudgeError> {
+        let cases: Vec<Arc<Case>> = self
+            .tiny
+            .iter()
+            .cloned()
+            .chain(self.dev.iter().map(|(_, case)| Arc::clone(case)))
+            .collect();
+        let fails = |(code, evidence)| JudgeError::BaselineFails { code, evidence };
+        check_arm(built, &cases, &self.oracle, &self.worker)?.map_err(fails)?;
+        // Times come from further cases: the first call of a process says little.
+        let plan = Plan::dev(&self.instance);
+        for (name, spec) in plan.workloads(0)? {
+            let cases = (1..4)
+                .map(|number| {
+                    let spec = plan.case(&spec.bound, spec.fills.clone(), &spec.stream, number);
+                    Ok(Arc::new(self.oracle.case(&spec)?))
+                })
+                .collect::<Result<Vec<_>, JudgeError>>()?;
+            let times = check_arm(built, &cases, &self.oracle, &self.worker)?.map_err(fails)?;
+            self.champion_ns
+                .insert(name, times.into_iter().min().unwrap_or(1_000_000));
+        }
+        Ok(())
     }
 
     /// Makes an accepted candidate the performance reference of the verdicts to come.
     ///
     /// # Errors
-    /// When it cannot be built again.
+    /// When it cannot be built again, or fails the visible cases.
     pub fn set_champion(&mut self, candidate: &Candidate) -> Result<(), JudgeError> {
-        let _ = candidate;
+        let built = self.built(candidate)?;
+        self.admit(&built)?;
+        self.champion = built;
+        self.screening = None;
         Ok(())
     }
 
@@ -50,8 +176,35 @@ impl Judge {
     /// # Errors
     /// When it cannot be built.
     pub fn set_flag_control(&mut self, candidate: &Candidate) -> Result<(), JudgeError> {
-        let _ = candidate;
+        self.flag_control = Some(self.built(candidate)?);
         Ok(())
+    }
+
+    fn built(&self, candidate: &Candidate) -> Result<Built, JudgeError> {
+        build(candidate, &self.scratch, &self.build)?.map_err(|refused| JudgeError::BaselineFails {
+            code: refused.code.to_owned(),
+            evidence: refused.stderr,
+        })
+    }
+
+    /// The screening bench's cached cases, drawn at first use and after each new champion.
+    pub(super) fn screening(&mut self) -> Result<ScreenPool, JudgeError> {
+        if let Some(pool) = &self.screening {
+            return Ok(pool.clone());
+        }
+        let (secret, _) = self
+            .book
+            .once("screen")
+            .map_err(JudgeError::io("could not draw the screening secret"))?;
+        let pool = screen_pool(
+            &self.instance,
+            &mut self.oracle,
+            &secret,
+            &self.champion,
+            &self.worker,
+        )?;
+        self.screening = Some(pool.clone());
+        Ok(pool)
     }
 
     /// The measurement behind the last verdict of [`Judge::score`], with its raw samples.
@@ -61,11 +214,94 @@ impl Judge {
 
     /// Commitments to the secrets drawn so far; each stands in the ledger before its use ends.
     pub fn commitments(&self) -> Vec<SeedCommitment> {
-        Vec::new()
+        self.book.commitments()
     }
 
     /// All secrets in clear, for the closing record.
     pub fn reveal(&self) -> Vec<RevealedSeed> {
-        Vec::new()
+        self.book.reveal()
     }
+
+    /// Hash of all that a verdict of this judge is bound to beside the candidate.
+    pub fn task_digest(&self) -> Digest {
+        self.binding.task
+    }
+}
+
+fn worker_options(instance: &Instance, options: &JudgeOptions) -> (WorkerOptions, String) {
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let policy = instance
+        .task()
+        .contract()
+        .policy
+        .threads
+        .map(|threads| threads as usize);
+    let threads = options
+        .threads
+        .or(policy)
+        .unwrap_or(cpus.saturating_sub(1))
+        .max(1);
+    let shares = threads >= cpus;
+    let worker = WorkerOptions {
+        threads,
+        wait: if shares { Wait::Hybrid } else { Wait::Spin },
+        least: options.least,
+        unsandboxed: options.unsandboxed,
+    };
+    (
+        worker,
+        if shares {
+            "native, judge-shares-cpu".to_owned()
+        } else {
+            "native".to_owned()
+        },
+    )
+}
+
+fn isolation(options: &JudgeOptions) -> String {
+    let name = ksmith_box::probe().name();
+    if options.unsandboxed {
+        format!("{name}, unsandboxed by the user")
+    } else {
+        name.to_owned()
+    }
+}
+
+/// The contract's text, the files that it trusts, and the baseline, under this assignment of types.
+fn task_digest(instance: &Instance, baseline: &Candidate) -> Result<Digest, JudgeError> {
+    let contract = instance.task().contract();
+    let mut files = vec![contract.reference.source.clone()];
+    files.extend(
+        contract
+            .generator
+            .iter()
+            .map(|generator| generator.source.clone()),
+    );
+    files.extend(contract.hidden.traces.iter().map(|trace| trace.file.clone()));
+    let mut parts = vec![
+        ("instance".to_owned(), instance.id().into_bytes()),
+        ("task.toml".to_owned(), instance.task().text().as_bytes().to_vec()),
+        ("baseline".to_owned(), baseline.digest().to_string().into_bytes()),
+    ];
+    for file in files {
+        let bytes =
+            fs::read(instance.task().dir().join(&file)).map_err(JudgeError::io("could not read the task"))?;
+        parts.push((file.display().to_string(), bytes));
+    }
+    Ok(Digest::of_parts(
+        parts
+            .iter()
+            .map(|(name, bytes)| (name.as_str(), bytes.as_slice())),
+    ))
+}
+
+/// Hash of the running executable: the judge's own build.
+fn own_digest() -> Result<Digest, JudgeError> {
+    static DIGEST: std::sync::OnceLock<Digest> = std::sync::OnceLock::new();
+    if let Some(digest) = DIGEST.get() {
+        return Ok(*digest);
+    }
+    let bytes =
+        fs::read("/proc/self/exe").map_err(JudgeError::io("could not read the judge's own executable"))?;
+    Ok(*DIGEST.get_or_init(|| Digest::of(&bytes)))
 }

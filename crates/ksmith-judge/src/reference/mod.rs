@@ -6,9 +6,11 @@
 
 mod driver;
 mod error;
+mod oracle;
 mod process;
 mod program;
 
 pub use error::ReferenceError;
+pub use oracle::{Checkers, Oracle, OracleOptions};
 pub use process::{Live, Scalar};
 pub use program::{Argument, Kind, Program, Signature};

@@ -1,0 +1,236 @@
+//! Gate `depends`: one input element changes at the same address; outputs follow exactly where the reference does.
+//!
+//! Guards against memos keyed by pointer, by sampled contents or by call count, and against state between calls.
+
+use std::sync::Arc;
+
+use ksmith_ledger::Gate;
+use ksmith_task::{Bound, Role, Tensor};
+use serde_json::json;
+
+use super::context::{End, GateEnd, Scoring, step};
+use super::judgement::rule;
+use super::runner::Setup;
+use crate::cases::{
+    Case, POISONS, Plan, Stream, dev_fills, distribution_fills, distributions, draw_shape, storage,
+};
+use crate::codes::code;
+use crate::number::{self, Values};
+
+/// Changes per shape.
+const CHANGES: usize = 6;
+/// Draws of one change before it is given up: some elements have no effect.
+const REDRAWS: usize = 12;
+
+pub(crate) fn depends(scoring: &mut Scoring<'_>) -> GateEnd {
+    let plan = Plan::hidden(scoring.instance, &scoring.secret);
+    let mut stream = plan.decisions("depends");
+    let mut shapes: Vec<Arc<Bound>> = Vec::new();
+    for bytes in [16 << 10, 256 << 10] {
+        shapes.extend(draw_shape(
+            scoring.instance,
+            &mut stream,
+            bytes,
+            f64::INFINITY,
+            &Default::default(),
+        ));
+    }
+    if !scoring.small {
+        let dev = scoring.dev.iter().map(|(_, case)| &case.spec.bound);
+        shapes.extend(
+            dev.filter(|bound| bound.storage_bytes() <= 4 << 20)
+                .take(1)
+                .cloned(),
+        );
+    }
+    let (mut changes, mut without_effect) = (0, 0);
+    for (number, bound) in shapes.iter().enumerate() {
+        let kind = stream.below(distributions(scoring.instance, bound) as u64) as usize;
+        let fills = if number == 0 {
+            dev_fills(bound)
+        } else {
+            distribution_fills(scoring.instance, bound, kind, &mut stream)?
+        };
+        let case = scoring
+            .oracle
+            .case(&plan.case(bound, fills, "depends", number as u64))?;
+        let mut runner = step!(scoring.start(Gate::Depends));
+        let setup = Setup::new(bound);
+        let (answer, _) = step!(scoring.try_case(Gate::Depends, &mut runner, &case, setup));
+        let mut before = (case, answer.outputs);
+        for change in 0..CHANGES {
+            let Some((input, changed)) = redraw(scoring, &before.0, change, &mut stream)? else {
+                without_effect += 1;
+                continue;
+            };
+            changes += 1;
+            // Every other change keeps the earlier answer in the outputs: a kernel that does nothing would pass as
+            // stale only where nothing changes, and is caught where something does.
+            let poison = (change % 2 == 0).then_some(POISONS[change / 2 % 2]);
+            let setup = setup.poison(poison.unwrap_or(POISONS[0]));
+            let in_place = bound.tensors.iter().any(|tensor| tensor.inplace.is_some());
+            if in_place {
+                // The call has overwritten its input: it gets the whole new one.
+                for (index, bytes) in changed.storage.iter().enumerate() {
+                    runner.rewrite(bound, index, bytes);
+                }
+            }
+            let gap_poison = poison.unwrap_or_else(|| runner.last_poison());
+            let answer = match runner.again(
+                bound,
+                input,
+                &changed.storage[input],
+                poison,
+                setup.poison(gap_poison),
+            ) {
+                Ok(answer) => answer,
+                Err(error) => {
+                    step!(super::context::failed::<()>(Gate::Depends, error));
+                    continue;
+                }
+            };
+            if let Some(end) = effect(&before.0, &before.1, &changed, &answer.outputs) {
+                return Ok(end);
+            }
+            let (answer, _) = step!(scoring.judge(Gate::Depends, &changed, answer));
+            before = (changed, answer.outputs);
+        }
+    }
+    Ok(End::Pass(
+        json!({ "changes": changes, "without_effect": without_effect }),
+    ))
+}
+
+/// Changes one element of one input so that the reference's outputs change somewhere; `None` if that does not succeed.
+fn redraw(
+    scoring: &mut Scoring<'_>,
+    case: &Case,
+    change: usize,
+    stream: &mut Stream,
+) -> Result<Option<(usize, Case)>, crate::judge::JudgeError> {
+    let bound = &case.spec.bound;
+    let inputs: Vec<(usize, &Tensor)> = bound
+        .inputs()
+        .enumerate()
+        .filter(|(_, tensor)| !tensor.is_empty())
+        .collect();
+    if inputs.is_empty() {
+        return Ok(None);
+    }
+    for attempt in 0..REDRAWS {
+        let (input, tensor) = inputs[(change + attempt) % inputs.len()];
+        let element = stream.below(tensor.len() as u64) as usize;
+        let Some(values) = replaced(case, input, tensor, element, stream) else {
+            continue;
+        };
+        let mut next = case.clone();
+        next.inputs.values[input] = values;
+        next.expected = scoring.oracle.expect(bound, &next.inputs)?;
+        if !follows(case, &next) {
+            continue;
+        }
+        next.storage[input] = storage(tensor, &next.inputs.values[input]);
+        return Ok(Some((input, next)));
+    }
+    Ok(None)
+}
+
+/// Takes the new value of one element from elsewhere in the same tensor or by moving it, inside the domain.
+fn replaced(
+    case: &Case,
+    input: usize,
+    tensor: &Tensor,
+    element: usize,
+    stream: &mut Stream,
+) -> Option<Values> {
+    let Role::Input(input_rule) = &tensor.role else {
+        return None;
+    };
+    let mut values = case.inputs.values[input].clone();
+    let other = stream.below(tensor.len() as u64) as usize;
+    match &mut values {
+        Values::Real(values) => {
+            let old = values[element];
+            let moved = match stream.below(3) {
+                0 => values[other],
+                1 => -old,
+                _ => old + (1.0 + old.abs()) * (stream.unit() + 0.5),
+            };
+            let moved = number::round(tensor.dtype, moved);
+            if moved == old
+                || !moved.is_finite()
+                || input_rule.domain.is_some_and(|domain| !domain.contains(moved))
+            {
+                return None;
+            }
+            values[element] = moved;
+        }
+        // Indices and offsets have structure: only a swap with another element keeps them valid.
+        Values::Whole(values) => {
+            if values[element] == values[other] {
+                return None;
+            }
+            values.swap(element, other);
+            if tensor.name.contains("cu_") || values.is_sorted() {
+                return None;
+            }
+        }
+    }
+    Some(values)
+}
+
+/// Whether the reference's outputs differ clearly (by more than twice the tolerance) somewhere.
+fn follows(before: &Case, after: &Case) -> bool {
+    before
+        .spec
+        .bound
+        .outputs()
+        .zip(before.expected.iter().zip(&after.expected))
+        .any(|(tensor, (old, new))| {
+            let rule = rule(tensor);
+            (0..old.want.len()).any(|index| {
+                let (a, b) = (old.want.real(index), new.want.real(index));
+                let scale = |expected: &crate::cases::Expected| {
+                    expected.scale.as_ref().map_or(0.0, |scale| scale[index])
+                };
+                let bound = rule.bound(a, scale(old)).max(rule.bound(b, scale(new)));
+                (a - b).abs() > 2.0 * bound
+            })
+        })
+}
+
+/// Compares what changed in the outputs with what changed in the reference.
+fn effect(before: &Case, old: &[Vec<u8>], after: &Case, new: &[Vec<u8>]) -> Option<End> {
+    let (mut wanted, mut followed) = (0usize, 0usize);
+    for (index, tensor) in before.spec.bound.outputs().enumerate() {
+        let rule = rule(tensor);
+        let width = tensor.dtype.bytes();
+        let (want_old, want_new) = (&before.expected[index], &after.expected[index]);
+        if want_old.want.len() * width != old[index].len() {
+            continue;
+        }
+        for element in 0..want_old.want.len() {
+            let (a, b) = (want_old.want.real(element), want_new.want.real(element));
+            let scale = |expected: &crate::cases::Expected| {
+                expected.scale.as_ref().map_or(0.0, |scale| scale[element])
+            };
+            let bound = rule.bound(a, scale(want_old)).max(rule.bound(b, scale(want_new)));
+            let range = element * width..(element + 1) * width;
+            let same = old[index][range.clone()] == new[index][range.clone()];
+            if (a - b).abs() > 2.0 * bound {
+                wanted += 1;
+                followed += usize::from(!same);
+            } else if a.to_bits() == b.to_bits() && !same {
+                // Rounding may differ where sums are shared; more than the tolerance may not.
+                let mut values = [0.0; 2];
+                number::decode_reals(tensor.dtype, &old[index][range.clone()], &mut values[..1]);
+                number::decode_reals(tensor.dtype, &new[index][range], &mut values[1..]);
+                let moved = (values[0] - values[1]).abs();
+                if tensor.dtype.is_float() && moved > 2.0 * bound {
+                    return Some(End::Fail(code(Gate::Depends, "stray-effect"), json!({})));
+                }
+            }
+        }
+    }
+    (followed < wanted).then(|| End::Fail(code(Gate::Depends, "stale"), json!({})))
+}

@@ -1,0 +1,150 @@
+//! Gate `floor`: no kernel is faster than moving its bytes.
+//!
+//! Our own read, write and copy kernels move the same number of bytes with the same protocol, thread and cache state;
+//! the fastest of the three, times 0.8, is the floor (large caches make one copy figure alone wrong).
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use ksmith_box::Level;
+use ksmith_ledger::Gate;
+use ksmith_task::Instance;
+use ksmith_worker::build::{self, Build, BuildOptions, Sources};
+use ksmith_worker::cpu::{Access, CallOptions, Edge, Layout, Placement, Worker, WorkerSpec};
+use serde_json::json;
+
+use super::context::{End, GateEnd, chain};
+use super::measure::Timed;
+use super::runner::WorkerOptions;
+use crate::bench::Report;
+use crate::codes::code;
+use crate::judge::JudgeError;
+
+const SOURCE: &str = r"#include <stdint.h>
+#include <string.h>
+void probe_read(const uint64_t *in, uint64_t *out, int64_t words) {
+    uint64_t s[16] = {0};
+    for (int64_t i = 0; i + 16 <= words; i += 16)
+        for (int j = 0; j < 16; j++) s[j] += in[i + j];
+    for (int j = 0; j < 16; j++) out[j] = s[j];
+}
+void probe_write(const uint64_t *in, uint64_t *out, int64_t words) { memset(out, (int)in[0], (size_t)words * 8); }
+void probe_copy(const uint64_t *in, uint64_t *out, int64_t words) { memcpy(out, in, (size_t)(words / 2) * 8); }
+";
+const FACTOR: f64 = 0.8;
+/// Calls per probe; the least counts.
+const CALLS: usize = 12;
+
+pub(crate) fn floor(
+    instance: &Instance,
+    timed: &[Timed],
+    report: &Report,
+    build: &BuildOptions,
+    scratch: &Path,
+    worker: &WorkerOptions,
+) -> GateEnd {
+    let _ = instance;
+    let mut found = Vec::new();
+    for (index, workload) in timed.iter().enumerate() {
+        let Some(ours) = crate::judge::least_ns(report, index as u32) else {
+            continue;
+        };
+        let bytes = (workload
+            .bound
+            .cost_bytes
+            .min(workload.bound.storage_bytes() as f64)) as u64;
+        let mut probe = fastest_ns(bytes, build, scratch, worker)?;
+        if (ours as f64) < FACTOR * probe as f64 {
+            // A slow moment of the host during our own probe is no proof.
+            for _ in 0..2 {
+                probe = probe.min(fastest_ns(bytes, build, scratch, worker)?);
+            }
+        }
+        let limit = FACTOR * probe as f64;
+        if (ours as f64) < limit {
+            return Ok(End::Fail(
+                code(Gate::Floor, "impossible"),
+                json!({ "least_ns": ours, "floor_ns": limit, "workload": workload.name }),
+            ));
+        }
+        found.push(json!({ "workload": workload.name, "bytes": bytes, "least_ns": ours, "floor_ns": limit }));
+    }
+    Ok(End::Pass(json!({ "workloads": found })))
+}
+
+/// The least time of the three probes over `bytes` bytes.
+fn fastest_ns(
+    bytes: u64,
+    build: &BuildOptions,
+    scratch: &Path,
+    options: &WorkerOptions,
+) -> Result<u64, JudgeError> {
+    let mut least = u64::MAX;
+    for entry in ["probe_read", "probe_write", "probe_copy"] {
+        let library = compile(entry, build, scratch)?;
+        let mut spec = WorkerSpec::new(library, entry);
+        spec.threads = options.threads;
+        spec.wait = options.wait;
+        spec.least = options.least;
+        spec.unsandboxed = options.unsandboxed;
+        least = least.min(time(&spec, bytes.max(128)).map_err(|error| JudgeError::Worker(chain(&error)))?);
+    }
+    Ok(least)
+}
+
+fn time(spec: &WorkerSpec, bytes: u64) -> Result<u64, ksmith_worker::cpu::WorkerError> {
+    let mut worker = Worker::start(spec)?;
+    let bytes = bytes.next_multiple_of(128);
+    let place = |name: &str, access| Placement {
+        name: name.to_owned(),
+        bytes,
+        align: 64,
+        access,
+        edge: Edge::Start,
+    };
+    worker.layout(&Layout {
+        slots: 1,
+        placements: vec![place("in", Access::Input), place("out", Access::Output)],
+        scalars: Vec::new(),
+        axes: vec![(bytes / 8) as i64],
+    })?;
+    let mut least = u64::MAX;
+    for call in 0..CALLS {
+        // The same cache state as a challenge: just written by the judge.
+        worker.input_mut(0, 0).fill(call as u8);
+        worker.input_mut(0, 1).fill(0xff);
+        let options = CallOptions {
+            deadline: Duration::from_secs(10),
+            early: Vec::new(),
+        };
+        least = least.min(worker.call(0, &options)?.ns);
+    }
+    Ok(least)
+}
+
+fn compile(entry: &str, options: &BuildOptions, scratch: &Path) -> Result<std::path::PathBuf, JudgeError> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = scratch.join("probe");
+    fs::create_dir_all(&folder).map_err(JudgeError::io("could not make a folder for the probes"))?;
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755))
+        .map_err(JudgeError::io("could not open the probes to the compiler's box"))?;
+    let path = folder.join("probe.c");
+    if !path.exists() {
+        fs::write(&path, SOURCE).map_err(JudgeError::io("could not write the probes"))?;
+    }
+    let sources = Sources {
+        folder,
+        files: vec!["probe.c".to_owned()],
+        entry: entry.to_owned(),
+        flags: vec!["-O3".to_owned(), "-march=native".to_owned()],
+    };
+    let _: Level = options.least;
+    match build::compile(&sources, options)? {
+        Build::Library(library) => Ok(library.path),
+        Build::Refused(refused) => Err(JudgeError::Unsupported(format!(
+            "our own probes do not compile: {}",
+            refused.stderr
+        ))),
+    }
+}

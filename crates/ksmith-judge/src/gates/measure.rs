@@ -1,0 +1,326 @@
+//! The bench's host: real workers, pools of secret cases, a comparison after every timed call.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ksmith_ledger::Gate;
+use ksmith_task::{Backend, Instance};
+use ksmith_worker::cpu::WorkerError;
+use serde_json::json;
+
+use super::context::{Built, End, chain, fault_end};
+use super::judgement::judge;
+use super::runner::{Runner, Setup, WorkerOptions};
+use crate::bench::{
+    Arm, BaselineArm, CaseId, Distribution, Fault, FlagControlArm, Host, Load, Plan as BenchPlan, Role,
+    Settings, Stage, TimedCall, Workload,
+};
+use crate::cases::{
+    Case, CaseSpec, Plan, Secret, SecretBook, bind, distribution_fills, distributions, neighbour,
+};
+use crate::codes::code;
+use crate::judge::JudgeError;
+use crate::reference::{Checkers, Oracle};
+
+/// A workload as it is timed: its sizes and how long the champion takes.
+#[derive(Debug, Clone)]
+pub(crate) struct Timed {
+    pub(crate) name: String,
+    pub(crate) weight: f64,
+    pub(crate) bound: Arc<ksmith_task::Bound>,
+    pub(crate) champion_ns: u64,
+    pub(crate) kinds: usize,
+}
+
+/// Distributions timed per workload, at most.
+const KINDS: usize = 5;
+/// Weight of the hidden neighbour, as a share of the mean weight of the dev workloads.
+const NEIGHBOUR_WEIGHT: f64 = 0.1;
+/// Memory that one stage's pool may take, in bytes of input storage.
+const POOL_BYTES: u64 = 1 << 30;
+
+/// Dev workloads, and a hidden neighbour of one of them.
+pub(crate) fn timed_workloads(
+    instance: &Instance,
+    secret: &Secret,
+    champion_ns: &dyn Fn(&str) -> u64,
+) -> Result<Vec<Timed>, JudgeError> {
+    let mut timed = Vec::new();
+    let workloads: Vec<_> = instance.workloads(Backend::Cpu).collect();
+    for workload in &workloads {
+        let bound = bind(instance, &workload.name, &workload.axes)?;
+        timed.push(Timed {
+            name: workload.name.clone(),
+            weight: workload.weight,
+            kinds: distributions(instance, &bound).min(KINDS),
+            champion_ns: champion_ns(&workload.name),
+            bound,
+        });
+    }
+    let mut stream = Plan::hidden(instance, secret).decisions("timed neighbour");
+    if let Some(workload) = workloads.get(stream.below(workloads.len() as u64) as usize)
+        && let Some(bound) = neighbour(instance, &mut stream, &workload.axes)
+    {
+        let mean = timed.iter().map(|timed| timed.weight).sum::<f64>() / timed.len().max(1) as f64;
+        timed.push(Timed {
+            name: "hidden neighbour".to_owned(),
+            weight: mean * NEIGHBOUR_WEIGHT,
+            kinds: distributions(instance, &bound).min(KINDS),
+            champion_ns: champion_ns(&workload.name),
+            bound,
+        });
+    }
+    Ok(timed)
+}
+
+/// The bench's plan for these workloads.
+pub(crate) fn bench_plan(
+    timed: &[Timed],
+    settings: Settings,
+    baseline: BaselineArm,
+    flag_control: FlagControlArm,
+) -> BenchPlan {
+    let total: u64 = timed
+        .iter()
+        .map(|timed| wanted(timed, &settings) * timed.kinds as u64 * timed.bound.storage_bytes() * 4)
+        .sum();
+    let scale = (POOL_BYTES as f64 / total.max(1) as f64).min(1.0);
+    BenchPlan {
+        workloads: timed
+            .iter()
+            .map(|timed| Workload {
+                name: timed.name.clone(),
+                weight: timed.weight,
+                distributions: (0..timed.kinds)
+                    .map(|kind| Distribution {
+                        name: format!("distribution {kind}"),
+                        cases: ((wanted(timed, &settings) as f64 * scale) as u32).max(8),
+                    })
+                    .collect(),
+            })
+            .collect(),
+        baseline,
+        flag_control,
+        settings,
+    }
+}
+
+fn wanted(timed: &Timed, settings: &Settings) -> u64 {
+    u64::from(settings.cases_needed(timed.champion_ns, timed.kinds as u32))
+}
+
+/// Starts workers, draws pools, keeps the time.
+pub(crate) struct BenchHost<'j> {
+    pub(crate) instance: &'j Instance,
+    pub(crate) oracle: &'j mut Oracle,
+    pub(crate) book: &'j mut SecretBook,
+    pub(crate) worker: &'j WorkerOptions,
+    pub(crate) plan: BenchPlan,
+    pub(crate) timed: Vec<Timed>,
+    pub(crate) candidate: &'j Built,
+    pub(crate) champion: &'j Built,
+    pub(crate) baseline: &'j Built,
+    pub(crate) flag_control: Option<&'j Built>,
+    pub(crate) started: Instant,
+    pub(crate) pool: Pool,
+}
+
+/// The cases of one stage, by workload, distribution, index.
+pub(crate) type Pool = Arc<Vec<Vec<Vec<Case>>>>;
+
+impl BenchHost<'_> {
+    fn draw_pool(&mut self, secret: &Secret) -> Result<Pool, JudgeError> {
+        let plan = Plan::hidden(self.instance, secret);
+        let mut offsets = plan.decisions("bench distributions");
+        let mut pool = Vec::new();
+        for (workload, timed) in self.plan.workloads.iter().zip(&self.timed) {
+            let mut kinds = Vec::new();
+            for (kind, distribution) in workload.distributions.iter().enumerate() {
+                let fills = distribution_fills(self.instance, &timed.bound, kind, &mut offsets)?;
+                let mut cases = Vec::with_capacity(distribution.cases as usize);
+                for index in 0..distribution.cases {
+                    let stream = format!("bench {} {kind}", workload.name);
+                    let spec: CaseSpec = plan.case(&timed.bound, fills.clone(), &stream, u64::from(index));
+                    let mut case = self.oracle.case(&spec)?;
+                    // Only what is revealed and what is expected stays: the pool is large.
+                    if !keeps_values(&case) {
+                        case.inputs.values.clear();
+                    }
+                    cases.push(case);
+                }
+                kinds.push(cases);
+            }
+            pool.push(kinds);
+        }
+        Ok(Arc::new(pool))
+    }
+
+    fn built(&self, role: Role) -> &Built {
+        match role {
+            Role::Candidate => self.candidate,
+            Role::Champion | Role::Copy => self.champion,
+            Role::Baseline => self.baseline,
+            Role::FlagControl => self.flag_control.unwrap_or(self.baseline),
+        }
+    }
+}
+
+/// Index comparisons and checkers read the inputs again.
+fn keeps_values(case: &Case) -> bool {
+    use ksmith_task::contract::Compare;
+    case.spec.bound.outputs().any(|tensor| match &tensor.role {
+        ksmith_task::Role::Output(rule) => {
+            matches!(rule.compare, Compare::Index { .. } | Compare::Checker { .. })
+        }
+        ksmith_task::Role::Input(_) => false,
+    })
+}
+
+fn broken(error: &dyn std::error::Error) -> Fault {
+    Fault::Judge(chain(error))
+}
+
+impl<'j> Host for BenchHost<'j> {
+    type Arm = BenchArm<'j>;
+
+    fn begin(&mut self, stage: Stage) -> Result<(), Fault> {
+        let kind = match stage {
+            Stage::Decision => "bench",
+            Stage::Confirmation => "confirm",
+        };
+        let (secret, _) = self.book.draw(kind).map_err(|error| broken(&error))?;
+        self.pool = Arc::default();
+        self.pool = self.draw_pool(&secret).map_err(|error| broken(&error))?;
+        Ok(())
+    }
+
+    fn start(&mut self, role: Role, _set: u32) -> Result<Self::Arm, Fault> {
+        let built = self.built(role);
+        let runner = match Runner::start(&built.library.path, &built.entry, self.worker) {
+            Ok(runner) => runner,
+            Err(error) => return Err(arm_fault(Gate::PostBench, error)),
+        };
+        let longest = self
+            .timed
+            .iter()
+            .map(|timed| timed.champion_ns)
+            .max()
+            .unwrap_or(0);
+        Ok(BenchArm {
+            runner,
+            pool: Arc::clone(&self.pool),
+            deadlines: self
+                .timed
+                .iter()
+                .map(|timed| deadline(timed.champion_ns.max(longest / 64)))
+                .collect(),
+            checkers: self.oracle.checkers(),
+            _host: std::marker::PhantomData,
+        })
+    }
+
+    fn quiet(&mut self, limit: Duration) -> Load {
+        let load = ksmith_machine::quiet::wait(limit);
+        Load {
+            other_cpus: load.foreign_cpus,
+            waited_s: load.waited_ms as f64 / 1e3,
+            quiet: load.is_quiet(),
+        }
+    }
+
+    fn now(&mut self) -> Duration {
+        self.started.elapsed()
+    }
+}
+
+/// Per-call deadline: 4 times the champion and 50 ms (JUDGE, CPU worker). A busy machine gets a second on top: time
+/// lost to others is no fault of the arm.
+pub(crate) fn deadline(champion_ns: u64) -> Duration {
+    Duration::from_nanos(4 * champion_ns) + Duration::from_millis(50) + Duration::from_secs(1)
+}
+
+/// One worker of a process set.
+pub(crate) struct BenchArm<'j> {
+    runner: Runner,
+    pool: Pool,
+    deadlines: Vec<Duration>,
+    checkers: Arc<Checkers>,
+    _host: std::marker::PhantomData<&'j ()>,
+}
+
+impl BenchArm<'_> {
+    fn case(&self, id: CaseId) -> Result<(Pool, usize, usize, usize), Fault> {
+        let (workload, kind, index) = (id.workload as usize, id.distribution as usize, id.index as usize);
+        let known = self
+            .pool
+            .get(workload)
+            .and_then(|kinds| kinds.get(kind))
+            .and_then(|cases| cases.get(index));
+        match known {
+            Some(_) => Ok((Arc::clone(&self.pool), workload, kind, index)),
+            None => Err(Fault::Judge(
+                "the schedule asked for a case outside its pool".to_owned(),
+            )),
+        }
+    }
+
+    fn setup(&self, case: &Case, workload: usize) -> Setup {
+        Setup::new(&case.spec.bound).deadline(
+            self.deadlines
+                .get(workload)
+                .copied()
+                .unwrap_or(Duration::from_secs(2)),
+        )
+    }
+}
+
+impl Arm for BenchArm<'_> {
+    fn call(&mut self, id: CaseId) -> Result<TimedCall, Fault> {
+        let (pool, workload, kind, index) = self.case(id)?;
+        let case = &pool[workload][kind][index];
+        let setup = self.setup(case, workload);
+        let answer = self
+            .runner
+            .call(case, setup)
+            .map_err(|error| arm_fault(Gate::PostBench, error))?;
+        if answer.late.is_some() {
+            return Err(wrong_arm("late-write"));
+        }
+        if answer.gap.is_some() {
+            return Err(wrong_arm("gap-write"));
+        }
+        let judgement = judge(case, &answer.outputs, &self.checkers).map_err(|error| broken(&error))?;
+        if let Some((_, outcome)) = &judgement.failed {
+            return Err(wrong_arm(
+                outcome.cause.map_or("wrong-value", |cause| cause.code()),
+            ));
+        }
+        Ok(TimedCall {
+            ns: answer.call.ns,
+            judge_preempted: answer.call.judge_preempted,
+            worker_preempted: answer.call.worker_preempted,
+        })
+    }
+
+    fn cpu_time(&mut self) -> Option<Duration> {
+        self.runner.cpu_time()
+    }
+}
+
+fn wrong_arm(cause: &str) -> Fault {
+    Fault::Arm {
+        code: code(Gate::PostBench, cause),
+        evidence: json!({ "class": cause }),
+    }
+}
+
+/// A worker's fault as the arm's, anything else as ours.
+pub(crate) fn arm_fault(gate: Gate, error: WorkerError) -> Fault {
+    match error {
+        WorkerError::Fault(fault) => match fault_end(gate, &fault) {
+            End::Fail(code, evidence) => Fault::Arm { code, evidence },
+            End::Pass(_) | End::Skipped(_) => Fault::Judge(fault.to_string()),
+        },
+        other => broken(&other),
+    }
+}

@@ -1,0 +1,30 @@
+//! Gates `smoke` and `dev`: visible cases, evidence in full.
+
+use ksmith_ledger::Gate;
+use serde_json::json;
+
+use super::context::{End, GateEnd, Scoring, step};
+use super::runner::Setup;
+
+pub(crate) fn smoke(scoring: &mut Scoring<'_>) -> GateEnd {
+    let mut runner = step!(scoring.start(Gate::Smoke));
+    for case in scoring.tiny.clone() {
+        step!(scoring.try_case(Gate::Smoke, &mut runner, &case, Setup::new(&case.spec.bound)));
+    }
+    Ok(End::Pass(
+        json!({ "cases": scoring.tiny.len(), "isolation": runner.level().name() }),
+    ))
+}
+
+pub(crate) fn dev(scoring: &mut Scoring<'_>) -> GateEnd {
+    let mut runner = step!(scoring.start(Gate::Dev));
+    let mut worst = 0.0f64;
+    for (_, case) in scoring.dev.clone() {
+        let (_, judgement) =
+            step!(scoring.try_case(Gate::Dev, &mut runner, &case, Setup::new(&case.spec.bound)));
+        worst = worst.max(judgement.ratio);
+    }
+    Ok(End::Pass(
+        json!({ "cases": scoring.dev.len(), "worst_error_over_tolerance": worst }),
+    ))
+}

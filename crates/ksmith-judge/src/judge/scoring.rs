@@ -1,0 +1,334 @@
+//! The two passes: screen and score.
+
+use std::time::Instant;
+
+use ksmith_ledger::{Decision, Gate, GateOutcome, Verdict};
+use ksmith_task::Candidate;
+use serde_json::json;
+
+use super::timing::{self, Said};
+use super::verdict::{Gains, Next, Protocol};
+use super::{Effort, Judge, JudgeError};
+use crate::bench::{self, BaselineArm, Comparison, FlagControlArm, OrderSeed};
+use crate::cases::Secret;
+use crate::gates::{self, BenchHost, GateEnd, Scoring};
+use crate::statistics::DataDependence;
+
+type Check = for<'s, 'j> fn(&'s mut Scoring<'j>) -> GateEnd;
+
+/// The correctness gates of a full pass, in order.
+const GATES: [(Gate, Check); 15] = [
+    (Gate::Policy, gates::policy),
+    (Gate::Compile, gates::compile),
+    (Gate::Static, gates::library),
+    (Gate::Smoke, gates::smoke),
+    (Gate::Dev, gates::dev),
+    (Gate::Hidden, gates::hidden),
+    (Gate::Probes, gates::probes),
+    (Gate::Traces, gates::traces),
+    (Gate::State, gates::state),
+    (Gate::Repeat, gates::repeat),
+    (Gate::Bounds, gates::bounds),
+    (Gate::Poison, gates::poison),
+    (Gate::Depends, gates::depends),
+    (Gate::Precision, gates::precision),
+    (Gate::Sanitize, gates::sanitize),
+];
+
+/// Those of a screening, which then benches.
+const SCREEN: [(Gate, Check); 4] = [
+    (Gate::Policy, gates::policy),
+    (Gate::Compile, gates::compile),
+    (Gate::Static, gates::library),
+    (Gate::Smoke, gates::smoke),
+];
+
+impl Judge {
+    /// The quick pass: policy, compile, static, smoke, one dev case, a quick bench. It only rejects: a candidate that
+    /// stays in gets `revise` with the code `screen/passed`.
+    pub fn screen(&mut self, candidate: &Candidate) -> Verdict {
+        let mut protocol = Protocol::default();
+        let pool = match self.screening() {
+            Ok(pool) => pool,
+            Err(error) => return self.cannot(candidate, protocol, Gate::Slow, error),
+        };
+        let champion = self.champion.clone();
+        let without = self.options.without.clone();
+        let mut scoring = self.scoring(candidate, Secret::dev());
+        // The one dev case is the smallest: a wrong kernel is wrong there too, and it costs little.
+        scoring
+            .dev
+            .sort_by_key(|(_, case)| case.spec.bound.storage_bytes());
+        scoring.dev.truncate(1);
+        let mut stopped = None;
+        let dev: [(Gate, Check); 1] = [(Gate::Dev, gates::dev)];
+        for (gate, check) in SCREEN.iter().chain(&dev) {
+            if without.contains(gate) && *gate != Gate::Compile {
+                continue;
+            }
+            if let Next::Stop(decision, code, gate) = protocol.run(*gate, || check(&mut scoring)) {
+                stopped = Some((decision, code, Some(gate)));
+                break;
+            }
+        }
+        if stopped.is_none()
+            && !without.contains(&Gate::Slow)
+            && let Next::Stop(decision, code, gate) =
+                protocol.run(Gate::Slow, || gates::slow(&mut scoring, &champion, &pool))
+        {
+            stopped = Some((decision, code, Some(gate)));
+        }
+        let end = stopped.unwrap_or((Decision::Revise, "screen/passed".to_owned(), None));
+        self.binding
+            .verdict(candidate.digest(), protocol, end, Gains::default())
+    }
+
+    /// The full pass: every gate, decision, confirmation.
+    pub fn score(&mut self, candidate: &Candidate) -> Verdict {
+        self.report = None;
+        let mut protocol = Protocol::default();
+        let secret = match self.book.draw("score") {
+            Ok((secret, _)) => secret,
+            Err(error) => {
+                let error = JudgeError::io("could not draw the scoring's secret")(error);
+                return self.cannot(candidate, protocol, Gate::Hidden, error);
+            }
+        };
+        let without = self.options.without.clone();
+        let mut scoring = self.scoring(candidate, secret.clone());
+        for (gate, check) in GATES {
+            if without.contains(&gate) && gate != Gate::Compile {
+                continue;
+            }
+            if let Next::Stop(decision, code, gate) = protocol.run(gate, || check(&mut scoring)) {
+                drop(scoring);
+                let end = (decision, code, Some(gate));
+                return self
+                    .binding
+                    .verdict(candidate.digest(), protocol, end, Gains::default());
+            }
+        }
+        let Some(built) = scoring.built.take() else {
+            drop(scoring);
+            let error = JudgeError::Unsupported("the candidate was not compiled".to_owned());
+            return self.cannot(candidate, protocol, Gate::Compile, error);
+        };
+        drop(scoring);
+        if self.options.effort == Effort::Correctness {
+            let end = (
+                Decision::Revise,
+                crate::codes::code(Gate::Gain, "not-measured"),
+                Some(Gate::Gain),
+            );
+            return self
+                .binding
+                .verdict(candidate.digest(), protocol, end, Gains::default());
+        }
+        self.measure(candidate, &built, &secret, protocol)
+    }
+
+    fn measure(
+        &mut self,
+        candidate: &Candidate,
+        built: &gates::Built,
+        secret: &Secret,
+        mut protocol: Protocol,
+    ) -> Verdict {
+        let started = Instant::now();
+        let contract = self.instance.task().contract().clone();
+        let mut settings = self.options.settings;
+        settings.floor = settings.floor.min(contract.performance.min_gain);
+        settings.confirmation = self.confirmations + 1;
+        let times = self.champion_ns.clone();
+        let timed = match gates::timed_workloads(&self.instance, secret, &|name: &str| {
+            times.get(name).copied().unwrap_or(1_000_000)
+        }) {
+            Ok(timed) => timed,
+            Err(error) => return self.cannot(candidate, protocol, Gate::Bench, error),
+        };
+        let same = |one: &gates::Built, other: &gates::Built| one.library.digest == other.library.digest;
+        let baseline = if same(&self.champion, &self.baseline) {
+            BaselineArm::IsChampion
+        } else {
+            BaselineArm::Own
+        };
+        let flag_control = match &self.flag_control {
+            None => FlagControlArm::Absent,
+            Some(control) if same(control, &self.champion) => FlagControlArm::IsChampion,
+            Some(control) if same(control, &self.baseline) => FlagControlArm::IsBaseline,
+            Some(control) if same(control, built) => FlagControlArm::Absent,
+            Some(_) => FlagControlArm::Own,
+        };
+        let plan = gates::bench_plan(&timed, settings, baseline, flag_control);
+        let seed = OrderSeed(*secret.derive("bench order", 0).bytes());
+        let mut host = BenchHost {
+            instance: &self.instance,
+            oracle: &mut self.oracle,
+            book: &mut self.book,
+            worker: &self.worker,
+            plan: plan.clone(),
+            timed: timed.clone(),
+            candidate: built,
+            champion: &self.champion,
+            baseline: &self.baseline,
+            flag_control: self.flag_control.as_ref(),
+            started,
+            pool: gates::Pool::default(),
+        };
+        let report = bench::measure(&mut host, &plan, seed);
+        drop(host);
+        if report.confirmation.is_some() {
+            self.confirmations += 1;
+        }
+        let gains = Gains {
+            over_champion: report.last().over_champion.as_ref().map(Comparison::speedup),
+            over_baseline: timing::over_baseline(report.last()).map(Comparison::speedup),
+            over_flag_control: report.last().over_flag_control.as_ref().map(Comparison::speedup),
+        };
+        let mut end = None;
+        let mut last = started;
+        for said in timing::bench(&report) {
+            end = end.or(note(&mut protocol, said, last));
+            last = Instant::now();
+        }
+        if end.is_none() {
+            end = self.after_bench(built, &report, &timed, &contract, &mut protocol);
+        }
+        self.report = Some(report);
+        let mut end = end.unwrap_or((Decision::Accept, "accept/confirmed".to_owned(), None));
+        if end.0 == Decision::Accept && !self.options.without.is_empty() {
+            end = (
+                Decision::Revise,
+                crate::codes::code(Gate::Gain, "not-measured"),
+                Some(Gate::Gain),
+            );
+        }
+        self.binding.verdict(candidate.digest(), protocol, end, gains)
+    }
+
+    fn after_bench(
+        &mut self,
+        built: &gates::Built,
+        report: &bench::Report,
+        timed: &[gates::Timed],
+        contract: &ksmith_task::Contract,
+        protocol: &mut Protocol,
+    ) -> Option<(Decision, String, Option<Gate>)> {
+        let without = self.options.without.clone();
+        if !without.contains(&Gate::Floor) {
+            let floor = || {
+                gates::floor(
+                    &self.instance,
+                    timed,
+                    report,
+                    &self.build,
+                    &self.scratch,
+                    &self.worker,
+                )
+            };
+            if let Next::Stop(decision, code, gate) = protocol.run(Gate::Floor, floor) {
+                return Some((decision, code, Some(gate)));
+            }
+        }
+        if !without.contains(&Gate::Clocks) {
+            let secret = match self.book.draw("slope") {
+                Ok((secret, _)) => secret,
+                Err(error) => {
+                    let end = Err(JudgeError::io("could not draw a secret")(error));
+                    protocol.note(Gate::Clocks, end, Instant::now());
+                    return Some((
+                        Decision::Error,
+                        crate::codes::code(Gate::Clocks, "could-not-run"),
+                        Some(Gate::Clocks),
+                    ));
+                }
+            };
+            let oracle = &mut self.oracle;
+            let clocks = || {
+                gates::clocks(
+                    &self.instance,
+                    oracle,
+                    &secret,
+                    timed,
+                    report,
+                    built,
+                    &self.worker,
+                )
+            };
+            if let Next::Stop(decision, code, gate) = protocol.run(Gate::Clocks, clocks) {
+                return Some((decision, code, Some(gate)));
+            }
+        }
+        let dependence = if contract.performance.data_dependent {
+            DataDependence::Allowed
+        } else {
+            DataDependence::Forbidden
+        };
+        for said in [
+            timing::distributions(report, dependence),
+            timing::gain(report),
+            timing::regression(report, contract.performance.max_regression),
+        ] {
+            if without.contains(&said.gate) {
+                continue;
+            }
+            if let Some(end) = note(protocol, said, Instant::now()) {
+                return Some(end);
+            }
+        }
+        None
+    }
+
+    fn scoring<'j>(&'j mut self, candidate: &'j Candidate, secret: Secret) -> Scoring<'j> {
+        Scoring {
+            instance: &self.instance,
+            oracle: &mut self.oracle,
+            worker: &self.worker,
+            build: &self.build,
+            scratch: self.scratch.clone(),
+            candidate,
+            built: None,
+            baseline: &self.baseline,
+            secret,
+            tiny: self.tiny.clone(),
+            dev: self.dev.clone(),
+            hidden: Vec::new(),
+            small: self.options.effort == Effort::Correctness,
+            ratios: Vec::new(),
+        }
+    }
+
+    /// The verdict when we could not judge.
+    fn cannot(
+        &self,
+        candidate: &Candidate,
+        mut protocol: Protocol,
+        gate: Gate,
+        error: JudgeError,
+    ) -> Verdict {
+        let code = crate::codes::code(gate, "could-not-run");
+        let evidence = json!({ "cause": gates::chain(&error) });
+        protocol.add(
+            gate,
+            GateOutcome::Error,
+            Some(code.clone()),
+            evidence,
+            Instant::now(),
+        );
+        self.binding.verdict(
+            candidate.digest(),
+            protocol,
+            (Decision::Error, code, Some(gate)),
+            Gains::default(),
+        )
+    }
+}
+
+/// Adds what the bench says of a gate; the first decision that is not "go on" ends the scoring.
+fn note(protocol: &mut Protocol, said: Said, started: Instant) -> Option<(Decision, String, Option<Gate>)> {
+    let end = said
+        .decision
+        .map(|decision| (decision, said.code.clone().unwrap_or_default(), Some(said.gate)));
+    protocol.add(said.gate, said.outcome, said.code, said.evidence, started);
+    end
+}

@@ -1,0 +1,392 @@
+//! The task's trusted programs together: generator, reference, checkers. Cases in, expectations out.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ksmith_box::Level;
+use ksmith_task::contract::Compare;
+use ksmith_task::{Bound, DType, Fill, Instance, Role, Tensor};
+
+use super::error::ReferenceError;
+use super::process::{Live, Scalar};
+use super::program::{Argument, Kind, Program, Signature};
+use crate::cases::{Case, CaseSpec, Expected, InputFill, Inputs, ScalarDraw, storage};
+use crate::number::{self, Values};
+
+/// How trusted programs are built and confined.
+#[derive(Debug, Clone)]
+pub struct OracleOptions {
+    /// Where compiled programs are kept.
+    pub cache: std::path::PathBuf,
+    /// Least isolation.
+    pub least: Level,
+    /// Whether the user allowed less by name.
+    pub unsandboxed: bool,
+    /// Time limit of one case.
+    pub limit: Duration,
+}
+
+/// The live trusted programs of one task instance.
+#[derive(Debug)]
+pub struct Oracle {
+    options: OracleOptions,
+    reference: Program,
+    live: Option<Live>,
+    generator: Option<Program>,
+    checkers: Arc<Checkers>,
+}
+
+/// The task's own checkers; each check runs in a process of its own.
+#[derive(Debug)]
+pub struct Checkers {
+    programs: BTreeMap<String, Program>,
+    limit: Duration,
+}
+
+fn kind(dtype: DType) -> Kind {
+    if dtype.is_float() { Kind::Real } else { Kind::Whole }
+}
+
+/// The kind in which the reference gives an output: a rounded integer output has a real expectation.
+fn output_kind(tensor: &Tensor) -> Kind {
+    match &tensor.role {
+        Role::Output(rule) if matches!(rule.compare, Compare::Rounded { .. }) => Kind::Real,
+        _ => kind(tensor.dtype),
+    }
+}
+
+/// The sizes of the expectation of an output: one compared at the candidate's own indices has the full axis.
+pub(crate) fn expected_shape(bound: &Bound, tensor: &Tensor) -> Vec<usize> {
+    let full = || {
+        let Role::Output(rule) = &tensor.role else {
+            return None;
+        };
+        let index = bound.tensors.get(rule.along?)?;
+        let Role::Output(index_rule) = &index.role else {
+            return None;
+        };
+        let Compare::Index { of, axis, .. } = &index_rule.compare else {
+            return None;
+        };
+        let mut shape = tensor.shape.clone();
+        *shape.get_mut(*axis)? = *bound.tensor(of)?.shape.get(*axis)?;
+        Some(shape)
+    };
+    full().unwrap_or_else(|| tensor.shape.clone())
+}
+
+fn argument(tensor: &Tensor, kind: Kind, written: bool) -> Argument {
+    Argument {
+        name: tensor.name.clone(),
+        kind,
+        rank: tensor.shape.len(),
+        written,
+    }
+}
+
+fn scalar_kinds(bound: &Bound) -> Vec<Kind> {
+    bound.scalars.iter().map(|scalar| kind(scalar.dtype)).collect()
+}
+
+/// Inputs, outputs, then the scales of those outputs that have one.
+pub(crate) fn reference_signature(bound: &Bound) -> Signature {
+    let mut tensors: Vec<Argument> = bound
+        .inputs()
+        .map(|tensor| argument(tensor, kind(tensor.dtype), false))
+        .collect();
+    tensors.extend(
+        bound
+            .outputs()
+            .map(|tensor| argument(tensor, output_kind(tensor), true)),
+    );
+    tensors.extend(
+        bound
+            .outputs()
+            .filter(|tensor| has_scale(tensor))
+            .map(|tensor| Argument {
+                name: format!("{}_scale", tensor.name),
+                ..argument(tensor, Kind::Real, true)
+            }),
+    );
+    Signature {
+        tensors,
+        scalars: scalar_kinds(bound),
+        axes: bound.axes.len(),
+    }
+}
+
+fn has_scale(tensor: &Tensor) -> bool {
+    matches!(&tensor.role, Role::Output(rule) if rule.tolerance.has_scale)
+}
+
+impl Oracle {
+    /// Builds every trusted program of the task; `bound` is any workload (sizes do not matter).
+    ///
+    /// # Errors
+    /// When one does not compile or needs what is not installed.
+    pub fn open(instance: &Instance, bound: &Bound, options: OracleOptions) -> Result<Self, ReferenceError> {
+        let contract = instance.task().contract();
+        let folder = instance.task().dir();
+        let build = |source: &Path, entry: &str, signature, threads| {
+            Program::build(
+                &folder.join(source),
+                entry,
+                signature,
+                &options.cache,
+                (options.least, options.unsandboxed, threads),
+            )
+        };
+        let reference = build(
+            &contract.reference.source,
+            &contract.reference.entry,
+            reference_signature(bound),
+            contract.reference.threads,
+        )?;
+        let generator = contract
+            .generator
+            .as_ref()
+            .map(|generator| {
+                build(
+                    &generator.source,
+                    &generator.entry,
+                    generator_signature(instance, bound),
+                    1,
+                )
+            })
+            .transpose()?;
+        let mut checkers = BTreeMap::new();
+        for tensor in bound.outputs() {
+            let Role::Output(rule) = &tensor.role else {
+                continue;
+            };
+            if let Compare::Checker { source } = &rule.compare {
+                let program = build(source, "check", checker_signature(bound, tensor), 1)?;
+                checkers.insert(tensor.name.clone(), program);
+            }
+        }
+        let checkers = Arc::new(Checkers {
+            programs: checkers,
+            limit: options.limit,
+        });
+        Ok(Self {
+            options,
+            reference,
+            live: None,
+            generator,
+            checkers,
+        })
+    }
+
+    /// Draws a case and asks the reference for its expectations.
+    ///
+    /// # Errors
+    /// When a trusted program fails.
+    pub fn case(&mut self, spec: &CaseSpec) -> Result<Case, ReferenceError> {
+        let mut inputs = spec.draw();
+        if self.generator.is_some() {
+            self.generate(spec, &mut inputs)?;
+        }
+        let expected = self.expect(&spec.bound, &inputs)?;
+        Ok(Case {
+            storage: spec
+                .bound
+                .inputs()
+                .zip(&inputs.values)
+                .map(|(tensor, values)| storage(tensor, values))
+                .collect(),
+            spec: spec.clone(),
+            inputs,
+            expected,
+        })
+    }
+
+    /// Asks the reference what it expects of these inputs.
+    ///
+    /// # Errors
+    /// When the reference fails; it is started anew for the next case.
+    pub fn expect(&mut self, bound: &Bound, inputs: &Inputs) -> Result<Vec<Expected>, ReferenceError> {
+        let mut live = match self.live.take() {
+            Some(live) => live,
+            None => Live::start(&self.reference, self.options.limit)?,
+        };
+        let shapes: Vec<Vec<usize>> = bound
+            .outputs()
+            .map(|tensor| expected_shape(bound, tensor))
+            .collect();
+        let scaled: Vec<usize> = bound
+            .outputs()
+            .enumerate()
+            .filter(|(_, tensor)| has_scale(tensor))
+            .map(|(index, _)| index)
+            .collect();
+        let mut written: Vec<&[usize]> = shapes.iter().map(Vec::as_slice).collect();
+        written.extend(scaled.iter().map(|index| shapes[*index].as_slice()));
+        let read: Vec<(&Values, &[usize])> = inputs
+            .values
+            .iter()
+            .zip(bound.inputs())
+            .map(|(values, tensor)| (values, tensor.shape.as_slice()))
+            .collect();
+        let results = live.call(&read, &written, &scalars(inputs), &axes(bound))?;
+        self.live = Some(live);
+        let mut results = results.into_iter();
+        let mut expected: Vec<Expected> = results
+            .by_ref()
+            .take(shapes.len())
+            .map(|want| Expected { want, scale: None })
+            .collect();
+        for (index, scale) in scaled.into_iter().zip(results) {
+            if let Values::Real(scale) = scale {
+                // The sum of absolute terms; a sign would turn the tolerance around.
+                expected[index].scale = Some(scale.into_iter().map(f64::abs).collect());
+            }
+        }
+        Ok(expected)
+    }
+
+    fn generate(&mut self, spec: &CaseSpec, inputs: &mut Inputs) -> Result<(), ReferenceError> {
+        let Some(program) = &self.generator else {
+            return Ok(());
+        };
+        let generated: Vec<bool> = spec
+            .fills
+            .iter()
+            .map(|fill| matches!(fill, InputFill::One(Fill::Generator)))
+            .collect();
+        if !generated.contains(&true) {
+            return Ok(());
+        }
+        let bound = &spec.bound;
+        let read: Vec<(&Values, &[usize])> = bound
+            .inputs()
+            .zip(&inputs.values)
+            .zip(&generated)
+            .filter(|(_, generated)| !**generated)
+            .map(|((tensor, values), _)| (values, tensor.shape.as_slice()))
+            .collect();
+        let written: Vec<&[usize]> = bound
+            .inputs()
+            .zip(&generated)
+            .filter(|(_, generated)| **generated)
+            .map(|(tensor, _)| tensor.shape.as_slice())
+            .collect();
+        let mut arguments = vec![Scalar::Whole((crate::cases::seed_of(spec) >> 1) as i64)];
+        arguments.extend(scalars(inputs));
+        let mut live = Live::start(program, self.options.limit)?;
+        let results = live.call(&read, &written, &arguments, &axes(bound))?;
+        let slots = bound
+            .inputs()
+            .zip(&mut inputs.values)
+            .zip(&generated)
+            .filter(|(_, generated)| **generated);
+        for (((tensor, slot), _), values) in slots.zip(results) {
+            let mut bytes = vec![0; values.len() * tensor.dtype.bytes()];
+            number::encode(tensor.dtype, &values, &mut bytes);
+            *slot = number::decode(tensor.dtype, &bytes);
+        }
+        Ok(())
+    }
+
+    /// The task's own checkers.
+    pub fn checkers(&self) -> Arc<Checkers> {
+        Arc::clone(&self.checkers)
+    }
+}
+
+impl Checkers {
+    /// Asks an output's checker for the error ratio of each element.
+    ///
+    /// # Errors
+    /// When the checker fails.
+    pub fn check(&self, case: &Case, output: usize, outputs: &[Values]) -> Result<Vec<f64>, ReferenceError> {
+        let bound = &case.spec.bound;
+        let Some(tensor) = bound.outputs().nth(output) else {
+            return Ok(Vec::new());
+        };
+        let Some(program) = self.programs.get(&tensor.name) else {
+            return Ok(Vec::new());
+        };
+        let mut read: Vec<(&Values, &[usize])> = case
+            .inputs
+            .values
+            .iter()
+            .zip(bound.inputs())
+            .map(|(values, tensor)| (values, tensor.shape.as_slice()))
+            .collect();
+        read.extend(
+            outputs
+                .iter()
+                .zip(bound.outputs())
+                .map(|(values, tensor)| (values, tensor.shape.as_slice())),
+        );
+        let mut live = Live::start(program, self.limit)?;
+        let mut ratios = live.call(&read, &[&tensor.shape], &scalars(&case.inputs), &axes(bound))?;
+        match ratios.pop() {
+            Some(Values::Real(ratios)) => Ok(ratios),
+            _ => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Inputs that are drawn, then those it writes; a seed before the scalars.
+fn generator_signature(instance: &Instance, bound: &Bound) -> Signature {
+    let contract = instance.task().contract();
+    let written = |tensor: &Tensor| {
+        contract
+            .inputs
+            .iter()
+            .any(|input| input.name == tensor.name && matches!(input.fill, Fill::Generator))
+    };
+    let mut tensors: Vec<Argument> = bound
+        .inputs()
+        .filter(|tensor| !written(tensor))
+        .map(|tensor| argument(tensor, kind(tensor.dtype), false))
+        .collect();
+    tensors.extend(
+        bound
+            .inputs()
+            .filter(|tensor| written(tensor))
+            .map(|tensor| argument(tensor, kind(tensor.dtype), true)),
+    );
+    let scalars = std::iter::once(Kind::Whole).chain(scalar_kinds(bound)).collect();
+    Signature {
+        tensors,
+        scalars,
+        axes: bound.axes.len(),
+    }
+}
+
+/// Inputs, the candidate's outputs, then one ratio per element of the checked output.
+fn checker_signature(bound: &Bound, checked: &Tensor) -> Signature {
+    let mut tensors: Vec<Argument> = bound
+        .tensors
+        .iter()
+        .map(|tensor| argument(tensor, kind(tensor.dtype), false))
+        .collect();
+    tensors.push(Argument {
+        name: "ratio".to_owned(),
+        ..argument(checked, Kind::Real, true)
+    });
+    Signature {
+        tensors,
+        scalars: scalar_kinds(bound),
+        axes: bound.axes.len(),
+    }
+}
+
+fn scalars(inputs: &Inputs) -> Vec<Scalar> {
+    inputs
+        .scalars
+        .iter()
+        .map(|scalar| match scalar {
+            ScalarDraw::Real(_, value) => Scalar::Real(*value),
+            ScalarDraw::Whole(_, value) => Scalar::Whole(*value),
+        })
+        .collect()
+}
+
+fn axes(bound: &Bound) -> Vec<i64> {
+    bound.axes.iter().map(|(_, size)| *size).collect()
+}
