@@ -1,19 +1,19 @@
-//! Rates of the acceptance rule on models and recorded A/A timings.
+//! Rates of the acceptance rule on models and on recorded A/A timings.
 //!
-//! `cargo run --release -p ksmith-judge --example rates -- 2000` prints the table of `docs/results/statistics.md`.
-#![expect(clippy::print_stdout, reason = "an example that prints a table")]
+//! `cargo run --release -p ksmith-judge --example rates -- 2000` prints the tables of `docs/results/statistics.md`.
+#![expect(clippy::print_stdout, reason = "an example that prints tables")]
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
 
 use ksmith_judge::bench::Settings;
-use ksmith_judge::bench::simulation::{Machine, Model, Rates, Source, plain_plan, simulate};
+use ksmith_judge::bench::simulation::{Machine, Model, Rates, Recording, Source, plain_plan, simulate};
 
-fn main() {
-    let count: u32 = std::env::args()
-        .nth(1)
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(200);
-    let plan = plain_plan(settings());
-    println!("| source | saved | accepted | passed decision | no statement | pairs | seconds |");
-    println!("|---|---|---|---|---|---|---|");
+fn main() -> Result<(), Box<dyn Error>> {
+    let count: u32 = std::env::args().nth(1).map_or(Ok(200), |text| text.parse())?;
+    let plan = plain_plan(Settings::default());
+    println!("{HEAD}");
     for (name, machine) in [
         ("quiet", Machine::QUIET),
         ("bimodal", Machine::BIMODAL),
@@ -21,35 +21,43 @@ fn main() {
         ("crowded", Machine::CROWDED),
     ] {
         for call_ns in [20e3, 100e3, 200e3, 500e3] {
-            for saved in [0.0, 0.03] {
-                let model = Model::honest(call_ns, saved);
-                let rates = Rates::from(simulate(Source::Model(machine, model), &plan, count, 1));
-                row(&format!("{name}, {} us", call_ns / 1e3), saved, rates);
+            for saved in SAVED {
+                let source = Source::Model(machine, Model::honest(call_ns, saved));
+                row(
+                    &format!("{name}, {} us", call_ns / 1e3),
+                    saved,
+                    simulate(source, &plan, count, 1).into(),
+                );
             }
         }
     }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/aa");
+    let mut files: Vec<_> = fs::read_dir(folder)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    files.sort();
+    println!("\n{HEAD}");
+    for file in files
+        .iter()
+        .filter(|file| file.extension().is_some_and(|end| end == "txt"))
+    {
+        let recording = Recording::from_text(&fs::read_to_string(file)?)?;
+        for saved in SAVED {
+            let tally = simulate(Source::Recording(&recording, saved), &plan, count, 1);
+            row(
+                &format!("{}, {} sets", recording.name, recording.sets()),
+                saved,
+                tally.into(),
+            );
+        }
+    }
+    Ok(())
 }
 
-fn settings() -> Settings {
-    let mut settings = Settings::default();
-    let get = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
-    if let Some(value) = get("ROUNDS") {
-        settings.rounds_per_set = value;
-    }
-    if let Some(value) = get("PAIRS") {
-        settings.min_pairs = value;
-    }
-    if let Some(value) = get("SETS") {
-        settings.min_sets = value;
-    }
-    if let Some(value) = get("CALLS") {
-        settings.lane_calls = value;
-    }
-    if let Some(value) = get("LANE") {
-        settings.lane_ns = u64::from(value);
-    }
-    settings
-}
+const SAVED: [f64; 4] = [0.0, 0.01, 0.02, 0.03];
+
+const HEAD: &str = "| source | saved | accepted | passed decision | no statement | pairs | seconds |\n\
+                    |---|---|---|---|---|---|---|";
 
 fn row(source: &str, saved: f64, rates: Rates) {
     println!(

@@ -165,12 +165,13 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// As a ratio of times with its interval.
+    /// As a ratio of times with its interval. An open upper end becomes the largest double: JSON has no infinity.
     pub fn speedup(&self) -> Speedup {
+        let ratio = |log_ratio: f64| log_ratio.exp().min(f64::MAX);
         Speedup {
-            point: self.all.point.exp(),
-            lower: self.all.lower.exp(),
-            upper: self.all.upper.exp(),
+            point: ratio(self.all.point),
+            lower: ratio(self.all.lower),
+            upper: ratio(self.all.upper),
         }
     }
 }
