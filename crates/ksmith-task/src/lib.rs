@@ -3,6 +3,7 @@
 //! The lowest crate: words that every other part shares (digests, dtypes, exit codes) live here too.
 
 pub mod abi;
+mod ambiguity;
 mod bind;
 mod brief;
 pub mod candidate;
@@ -21,9 +22,12 @@ pub mod lint;
 mod lock;
 mod nearest;
 mod resolve;
+pub mod scaffold;
+mod schema;
 mod shapes;
 mod task;
 
+pub use ambiguity::{Ambiguity, Class, ambiguity};
 pub use brief::{Brief, BriefWorkload, BudgetLeft, Outcome, Proposal};
 pub use candidate::Candidate;
 pub use contract::{AxisValues, Backend, Contract};
@@ -35,5 +39,6 @@ pub use fill::Fill;
 pub use instance::{BindError, Bound, Instance, Role, ScalarArg, ScalarValue, Tensor, Tolerance};
 pub use lint::{Finding, LintReport, Severity};
 pub use lock::{Change, Lock, LockError};
+pub use schema::{candidate_schema, task_schema};
 pub use shapes::ShapeLimits;
 pub use task::{Task, TypePinError};
