@@ -88,7 +88,7 @@ impl Lock {
             .map_or_else(|| PathBuf::from("task.toml"), PathBuf::from);
         add(&name)?;
         add(&contract.reference.source)?;
-        for generator in &contract.generator {
+        if let Some(generator) = &contract.generator {
             add(&generator.source)?;
         }
         for output in &contract.outputs {
