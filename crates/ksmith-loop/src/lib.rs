@@ -24,6 +24,7 @@ mod run;
 mod session;
 pub mod step;
 mod steps;
+mod workshop;
 pub mod writer;
 
 pub use budget::{Budget, Spent, Stop};
@@ -37,5 +38,6 @@ pub use outcome::{ChampionOutcome, InstanceOutcome, RunOutcome};
 pub use probe::{CheckOutcome, check, first_failure, test};
 pub use progress::{Event, Progress, Silent, Stage};
 pub use replay::{Replayed, header_of, replay};
-pub use resume::{ResumeOptions, resume};
-pub use run::run;
+pub use resume::{ResumeOptions, resume, resume_with};
+pub use run::{run, run_with};
+pub use workshop::{BuiltIn, Workshop};

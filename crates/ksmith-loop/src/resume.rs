@@ -8,11 +8,11 @@ use ksmith_ledger::{Ledger, Resumed, read_records};
 use ksmith_task::{Digest, Instance, Task};
 use serde::Deserialize;
 
-use crate::arena::JudgeArena;
 use crate::guard::Guard;
 use crate::outcome::InstanceOutcome;
-use crate::run::{Kept, baseline_folder, finish, judge_digest, make_writer, run_instances};
+use crate::run::{Kept, baseline_folder, finish, judge_digest, run_instances};
 use crate::session::Session;
+use crate::workshop::{BuiltIn, Workshop};
 use crate::{Event, Interrupt, Mechanisms, Memory, Progress, RunError, RunOptions, RunOutcome, Sandbox};
 
 /// What going on needs beside the record.
@@ -43,6 +43,18 @@ struct LockFile {
 /// # Errors
 /// When the record is damaged, something locked was edited, or the run cannot go on.
 pub fn resume(options: &ResumeOptions, progress: &mut dyn Progress) -> Result<RunOutcome, RunError> {
+    resume_with(options, &BuiltIn, progress)
+}
+
+/// [`resume`] with other judges and writers.
+///
+/// # Errors
+/// As [`resume`].
+pub fn resume_with(
+    options: &ResumeOptions,
+    workshop: &dyn Workshop,
+    progress: &mut dyn Progress,
+) -> Result<RunOutcome, RunError> {
     let memory = remember(&options.run)?;
     let opened = memory.opened.clone().ok_or_else(|| RunError::Record {
         run: options.run.clone(),
@@ -81,9 +93,9 @@ pub fn resume(options: &ResumeOptions, progress: &mut dyn Progress) -> Result<Ru
     } else {
         Sandbox::Required
     };
-    let arena = JudgeArena::open(&instance, &options.run, sandbox)?;
+    let arena = workshop.arena(&instance, &options.run, sandbox)?;
     let seed = opened.search_seed.unwrap_or_default();
-    let writer = make_writer(&kept.writer, &instance, seed)?;
+    let writer = workshop.writer(&kept.writer, &instance, seed)?;
     let resumed = Resumed {
         tool: env!("CARGO_PKG_VERSION").to_owned(),
         head: ledger.head(),
@@ -111,7 +123,7 @@ pub fn resume(options: &ResumeOptions, progress: &mut dyn Progress) -> Result<Ru
         backend: kept.backend,
         task_argument: kept.task_path.display().to_string(),
         guard,
-        arena: Box::new(arena),
+        arena,
         writer,
         mechanisms: mechanisms.clone(),
         seed,
@@ -149,7 +161,7 @@ pub fn resume(options: &ResumeOptions, progress: &mut dyn Progress) -> Result<Ru
             command: options.command.clone(),
             signing_key: options.signing_key.clone(),
         };
-        instances.extend(run_instances(&rest, &run_options, progress)?.instances);
+        instances.extend(run_instances(&rest, &run_options, workshop, progress)?.instances);
     }
     Ok(RunOutcome { instances })
 }

@@ -9,11 +9,10 @@ use ksmith_machine::Machine;
 use ksmith_task::{Backend, Digest, Instance, Task};
 use serde::{Deserialize, Serialize};
 
-use crate::arena::JudgeArena;
 use crate::guard::Guard;
 use crate::outcome::InstanceOutcome;
 use crate::session::{Session, Sitting};
-use crate::writer::{FolderWriter, SearchWriter, Writer};
+use crate::workshop::{BuiltIn, Workshop};
 use crate::{
     Budget, Event, Memory, Progress, RunError, RunOptions, RunOutcome, Sandbox, Stage, TypePick, WriterChoice,
 };
@@ -38,9 +37,21 @@ pub(crate) struct Kept {
 /// # Errors
 /// When a run cannot begin or go on; a goal that is not met is an outcome.
 pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<RunOutcome, RunError> {
+    run_with(options, &BuiltIn, progress)
+}
+
+/// [`run`] with other judges and writers.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(
+    options: &RunOptions,
+    workshop: &dyn Workshop,
+    progress: &mut dyn Progress,
+) -> Result<RunOutcome, RunError> {
     let task = Task::load(&options.task)?;
     let instances = choose(&task, &options.types)?;
-    run_instances(&instances, options, progress)
+    run_instances(&instances, options, workshop, progress)
 }
 
 /// Runs the first instance that fits the options, and no other.
@@ -53,13 +64,14 @@ pub(crate) fn run_first(
     let Some(first) = instances.first() else {
         return Err(RunError::Internal("a task without instances".into()));
     };
-    run_instance(first, &[], budget(first, options), options, progress)
+    run_instance(first, &[], budget(first, options), options, &BuiltIn, progress)
 }
 
 /// Runs instances in turn; what one leaves of the budget is shared by the rest.
 pub(crate) fn run_instances(
     instances: &[Instance],
     options: &RunOptions,
+    workshop: &dyn Workshop,
     progress: &mut dyn Progress,
 ) -> Result<RunOutcome, RunError> {
     let began = Instant::now();
@@ -73,7 +85,14 @@ pub(crate) fn run_instances(
             cost_usd: whole.cost_usd,
         };
         let rest = &instances[index + 1..];
-        let outcome = run_instance(instance, rest, left.share(rest.len() + 1), options, progress)?;
+        let outcome = run_instance(
+            instance,
+            rest,
+            left.share(rest.len() + 1),
+            options,
+            workshop,
+            progress,
+        )?;
         scored += outcome.candidates;
         let stopped = outcome.outcome == ksmith_ledger::Outcome::Interrupted;
         outcomes.push(outcome);
@@ -123,6 +142,7 @@ fn run_instance(
     rest: &[Instance],
     budget: Budget,
     options: &RunOptions,
+    workshop: &dyn Workshop,
     progress: &mut dyn Progress,
 ) -> Result<InstanceOutcome, RunError> {
     progress.event(&Event::Stage {
@@ -134,8 +154,8 @@ fn run_instance(
     let guard = Guard::lock(task.dir())?;
     let machine = Machine::read();
     let (id, dir) = new_run(&options.home, instance)?;
-    let arena = JudgeArena::open(instance, &dir, options.sandbox)?;
-    let writer = make_writer(&options.writer, instance, options.seed)?;
+    let arena = workshop.arena(instance, &dir, options.sandbox)?;
+    let writer = workshop.writer(&options.writer, instance, options.seed)?;
     let mut ledger = Ledger::create(&dir)?;
     let opened = opening(Opening {
         id: &id,
@@ -147,7 +167,7 @@ fn run_instance(
         guard: &guard,
         baseline: &baseline,
         writer: writer.name(),
-        commitments: crate::arena::Arena::commitments(&arena),
+        commitments: arena.commitments(),
         objects: ledger.objects(),
     })?;
     let lock_file = dir.join("task.lock.json");
@@ -177,7 +197,7 @@ fn run_instance(
         task_argument: options.task.display().to_string(),
         baseline,
         guard,
-        arena: Box::new(arena),
+        arena,
         writer,
         mechanisms: options.mechanisms.clone(),
         seed: options.seed,
@@ -225,17 +245,6 @@ pub(crate) fn baseline_folder(instance: &Instance, backend: Backend) -> Result<P
             ),
         })?;
     Ok(task.dir().join(relative))
-}
-
-pub(crate) fn make_writer(
-    choice: &WriterChoice,
-    instance: &Instance,
-    seed: u64,
-) -> Result<Box<dyn Writer>, RunError> {
-    Ok(match choice {
-        WriterChoice::Search => Box::new(SearchWriter::new(instance, seed)?),
-        WriterChoice::Folder(folder) => Box::new(FolderWriter::new(folder)),
-    })
 }
 
 /// A fresh id and folder: a few random digits first, so that a short prefix is enough to name a run.

@@ -15,7 +15,7 @@ use crate::commands;
 ///
 /// Example: ksmith run tasks/softmax
 #[derive(Debug, Parser)]
-#[command(name = "ksmith", version, verbatim_doc_comment, max_term_width = 100, styles = styles(), help_expected = true)]
+#[command(name = "ksmith", version, max_term_width = 100, styles = styles(), help_expected = true)]
 pub(crate) struct Cli {
     /// Print one JSON object on standard output; logs go to standard error
     #[arg(long, global = true)]

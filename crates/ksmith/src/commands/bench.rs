@@ -18,7 +18,6 @@ use crate::ui::Ui;
 ///
 /// Example: ksmith bench my-kernel --task tasks/softmax
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Args {
     #[command(flatten)]
     judge: judge::Args,

@@ -11,7 +11,6 @@ use crate::ui::Ui;
 ///
 /// Example: ksmith completions bash > ~/.local/share/bash-completion/completions/ksmith
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Args {
     /// The shell
     shell: clap_complete::Shell,

@@ -21,7 +21,6 @@ use crate::ui::Ui;
 ///
 /// Example: ksmith judge my-kernel --task tasks/softmax --type T=f32
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Args {
     /// The candidate's folder
     pub(crate) candidate: PathBuf,

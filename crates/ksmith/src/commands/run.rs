@@ -20,7 +20,6 @@ use crate::{duration, signals};
 ///
 /// Example: ksmith run tasks/softmax --wall 5m
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Args {
     /// The task's folder or its task.toml
     task: PathBuf,

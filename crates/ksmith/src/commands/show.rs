@@ -17,7 +17,6 @@ use crate::ui::Ui;
 ///
 /// Example: ksmith show 3f07 c0004
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Args {
     /// A run id, a unique prefix of one, or the path of a run folder
     run: String,

@@ -15,7 +15,6 @@ use crate::ui::Ui;
 ///
 /// Example: ksmith test my-kernel --task tasks/softmax
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Args {
     /// The candidate's folder
     candidate: PathBuf,

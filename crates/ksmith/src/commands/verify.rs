@@ -20,7 +20,6 @@ use crate::ui::Ui;
 ///
 /// Example: ksmith verify 3f07 --head 5e88…
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Args {
     /// A run id, a unique prefix of one, or the path of a run folder
     run: String,

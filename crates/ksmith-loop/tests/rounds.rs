@@ -1,0 +1,220 @@
+//! What the loop does with verdicts, budgets, directions and interruptions.
+
+mod scripted;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ksmith_ledger::verify::{VerifyOptions, verify};
+use ksmith_ledger::{Entry, History, Kind, Outcome, Role, read_records};
+use ksmith_loop::{InstanceOutcome, ResumeOptions, RunError, RunOptions, Silent, resume_with, run_with};
+use ksmith_task::ExitCode;
+use scripted::{Home, Hooks, Round, Script};
+
+const GOOD: &[Round] = &[
+    ("vector", &["a speed 2.0", "b speed 5.0", "c speed 4.0", "d leaves compile/error"]),
+    ("threads", &["e speed 4.0", "f speed 6.5 fails hidden/mismatch"]),
+];
+
+fn run(home: &Home, script: &Script, options: &RunOptions) -> InstanceOutcome {
+    let _ = home;
+    let outcome = run_with(options, script, &mut Silent).unwrap();
+    assert_eq!(outcome.instances.len(), 1);
+    outcome.instances[0].clone()
+}
+
+fn kinds(outcome: &InstanceOutcome) -> Vec<Kind> {
+    read_records(&outcome.dir).unwrap().iter().map(|record| record.kind).collect()
+}
+
+fn position(kinds: &[Kind], kind: Kind) -> usize {
+    kinds.iter().position(|found| *found == kind).unwrap_or_else(|| panic!("no `{kind}` record"))
+}
+
+#[test]
+fn a_run_ends_with_the_fastest_correct_candidate_confirmed_and_verifiable() {
+    let (home, script) = (Home::new(), Script::new(GOOD));
+    let outcome = run(&home, &script, &home.options());
+    assert_eq!(outcome.outcome, Outcome::GoalMet);
+    assert_eq!(outcome.reason, "exhausted");
+    let champion = outcome.champion.clone().unwrap();
+    assert_eq!(champion.speedup.map(|gain| gain.point), Some(5.0));
+    assert_eq!(champion.over_flag_control.map(|gain| gain.point), Some(5.0));
+    let history = History::load(&outcome.dir).unwrap();
+    assert_eq!(history.candidate(&champion.id).unwrap().proposed.hypothesis, "b speed 5.0");
+    let report = verify(&outcome.dir, &VerifyOptions { head: Some(outcome.head), ..VerifyOptions::default() });
+    assert!(report.is_intact(), "{report:?}");
+    assert!(report.certificate.is_some());
+    for file in ["draft.md", "plan.md", "candidates.jsonl", "benchmark.csv", "task.lock.json", "certificate.json"] {
+        assert!(outcome.dir.join(file).is_file(), "{file}");
+    }
+}
+
+#[test]
+fn draft_and_plan_stand_before_any_candidate_and_the_flag_control_is_the_first() {
+    let (home, script) = (Home::new(), Script::new(GOOD));
+    let outcome = run(&home, &script, &home.options());
+    let kinds = kinds(&outcome);
+    assert_eq!(kinds[0], Kind::RunOpened);
+    assert_eq!(kinds.last(), Some(&Kind::Closed));
+    assert!(position(&kinds, Kind::Draft) < position(&kinds, Kind::Plan));
+    assert!(position(&kinds, Kind::Plan) < position(&kinds, Kind::Proposed));
+    let history = History::load(&outcome.dir).unwrap();
+    assert_eq!(history.candidates[0].proposed.role, Role::FlagControl);
+}
+
+#[test]
+fn of_a_round_only_the_most_promising_are_scored_until_one_is_measured() {
+    let (home, script) = (Home::new(), Script::new(GOOD));
+    run(&home, &script, &home.options());
+    let scored: Vec<String> = script.asked().into_iter().filter(|what| what.starts_with("score")).collect();
+    // One of the flag controls; `b` of the first round; of the second `f`, whose failed gate says nothing of `e`,
+    // and `e` itself looks slower than the champion.
+    assert_eq!(scored, ["score c0001", "score c0008", "score c0012"]);
+}
+
+#[test]
+fn without_mechanisms_there_is_only_the_goal() {
+    let (home, script) = (Home::new(), Script::new(GOOD));
+    let mut options = home.options();
+    options.mechanisms = "none".parse().unwrap();
+    let outcome = run(&home, &script, &options);
+    let kinds = kinds(&outcome);
+    for absent in [Kind::Audited, Kind::Draft, Kind::Plan, Kind::Screened, Kind::Confirmed] {
+        assert!(!kinds.contains(&absent), "{absent}");
+    }
+    let history = History::load(&outcome.dir).unwrap();
+    assert!(history.opened.mechanisms.len() > 5 && history.opened.mechanisms.values().all(|on| !on));
+    assert!(history.candidates.iter().all(|candidate| candidate.proposed.role == Role::Candidate));
+    assert_eq!(outcome.outcome, Outcome::GoalMet);
+}
+
+#[test]
+fn a_direction_is_left_after_five_rounds_without_a_gain() {
+    const STUCK: &[Round] = &[
+        ("stuck", &["a speed 0.9"]),
+        ("stuck", &["b speed 0.91"]),
+        ("stuck", &["c speed 0.92"]),
+        ("stuck", &["d speed 0.93"]),
+        ("stuck", &["e speed 0.94"]),
+        ("stuck", &["f speed 9.0"]),
+        ("other", &["g speed 3.0"]),
+    ];
+    let (home, script) = (Home::new(), Script::new(STUCK));
+    let outcome = run(&home, &script, &home.options());
+    let history = History::load(&outcome.dir).unwrap();
+    let tried: Vec<&str> = history
+        .candidates
+        .iter()
+        .filter(|candidate| candidate.proposed.role == Role::Candidate)
+        .map(|candidate| candidate.proposed.hypothesis.as_str())
+        .collect();
+    assert_eq!(tried, ["a speed 0.9", "b speed 0.91", "c speed 0.92", "d speed 0.93", "e speed 0.94", "g speed 3.0"]);
+    assert_eq!(outcome.champion.unwrap().speedup.unwrap().point, 3.0);
+}
+
+#[test]
+fn the_candidate_budget_is_a_hard_stop_and_zero_allows_none() {
+    for (candidates, scored) in [(0, 0), (1, 1), (2, 2)] {
+        let (home, script) = (Home::new(), Script::new(GOOD));
+        let mut options = home.options();
+        options.candidates = Some(candidates);
+        let outcome = run(&home, &script, &options);
+        let asked = script.asked();
+        assert_eq!(asked.iter().filter(|what| what.starts_with("score")).count(), scored, "{asked:?}");
+        assert_eq!((outcome.candidates, outcome.reason.as_str()), (candidates, "candidates"));
+    }
+}
+
+#[test]
+fn spent_wall_time_ends_the_rounds_and_the_baseline_stands() {
+    let (home, script) = (Home::new(), Script::new(GOOD));
+    let mut options = home.options();
+    options.wall_s = Some(0.0);
+    let outcome = run(&home, &script, &options);
+    assert_eq!((outcome.outcome, outcome.champion), (Outcome::GoalNotMet, None));
+    assert_eq!(outcome.reason, "wall");
+    let certificate = std::fs::read_to_string(outcome.dir.join("certificate.json")).unwrap();
+    assert!(certificate.contains("the baseline stands"));
+}
+
+#[test]
+fn bytes_that_were_tried_and_folders_that_are_no_candidate_leave_unjudged() {
+    const REPEATS: &[Round] = &[("one", &["a speed 2.0"]), ("one", &["again a speed 2.0", "broken b speed 3.0"])];
+    let (home, script) = (Home::new(), Script::new(REPEATS));
+    let outcome = run(&home, &script, &home.options());
+    let history = History::load(&outcome.dir).unwrap();
+    let codes: BTreeMap<&str, Option<&str>> = history
+        .candidates
+        .iter()
+        .filter(|candidate| candidate.proposed.role == Role::Candidate)
+        .map(|candidate| (candidate.proposed.hypothesis.as_str(), candidate.code()))
+        .collect();
+    assert_eq!(codes["again a speed 2.0"], Some("policy/duplicate"));
+    assert_eq!(codes["broken b speed 3.0"], Some("policy/manifest"));
+}
+
+#[test]
+fn an_edit_of_a_locked_file_stops_the_run_with_exit_4() {
+    let home = Home::new();
+    let mut script = Script::new(GOOD);
+    let reference = home.task().join("reference.c");
+    script.hooks = Hooks {
+        before: Some(Arc::new(move |number| {
+            if number == 9 {
+                std::fs::write(&reference, "/* easier */").unwrap();
+            }
+        })),
+        ..Hooks::default()
+    };
+    let error = run_with(&home.options(), &script, &mut Silent).unwrap_err();
+    assert_eq!(error.exit_code(), ExitCode::Changed);
+    assert!(matches!(&error, RunError::Changed(files) if files == &["reference.c"]), "{error}");
+    let runs = home.folder.path().join(".ksmith/runs");
+    let run = std::fs::read_dir(&runs).unwrap().next().unwrap().unwrap().path();
+    let records = read_records(&run).unwrap();
+    assert!(matches!(records.last().unwrap().entry().unwrap(), Entry::Interrupted(_)));
+    let options = resume_options(&home, &run);
+    assert_eq!(resume_with(&options, &script, &mut Silent).unwrap_err().exit_code(), ExitCode::Changed);
+}
+
+fn resume_options(home: &Home, run: &std::path::Path) -> ResumeOptions {
+    ResumeOptions {
+        run: run.to_owned(),
+        home: home.folder.path().to_owned(),
+        interrupt: ksmith_loop::Interrupt::default(),
+        command: vec!["test".into()],
+        signing_key: Some(home.folder.path().join("signing.key")),
+    }
+}
+
+#[test]
+fn an_interrupted_run_is_resumed_without_repeating_a_finished_step() {
+    let home = Home::new();
+    let mut script = Script::new(GOOD);
+    let options = home.options();
+    let interrupt = options.interrupt.clone();
+    script.hooks = Hooks {
+        before: Some(Arc::new(move |number| {
+            if number == 11 {
+                interrupt.request();
+            }
+        })),
+        ..Hooks::default()
+    };
+    let stopped = run(&home, &script, &options);
+    assert_eq!(stopped.outcome, Outcome::Interrupted);
+    assert!(stopped.dir.join("candidates.jsonl").is_file());
+    script.hooks = Hooks::default();
+    let outcome = resume_with(&resume_options(&home, &stopped.dir), &script, &mut Silent).unwrap();
+    assert_eq!(outcome.instances[0].outcome, Outcome::GoalMet);
+    let mut asked = script.asked();
+    let whole = asked.len();
+    asked.sort();
+    asked.dedup();
+    assert_eq!(asked.len(), whole, "a finished step was repeated");
+    assert!(verify(&stopped.dir, &VerifyOptions::default()).is_intact());
+    // A closed run is not touched: resuming it gives the same answer.
+    let again = resume_with(&resume_options(&home, &stopped.dir), &script, &mut Silent).unwrap();
+    assert_eq!(again, outcome);
+}

@@ -1,0 +1,305 @@
+//! A judge and a writer that follow a script: what a candidate is worth stands in its own source.
+//!
+//! A source says `speed 2.0` (over the baseline) and may say `fails GATE/CAUSE` (full pass) or `leaves GATE/CAUSE`
+//! (quick pass). That tests the loop's decisions without compilers and clocks.
+
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ksmith_ledger::{
+    Audited, Decision, Gate, GateOutcome, GateResult, RevealedSeed, Scope, SeedCommitment, Speedup, Verdict,
+};
+use ksmith_loop::arena::{Arena, ArenaError, Entrant, Evidence, Field, Screening};
+use ksmith_loop::writer::{Direction, Writer, WriterError};
+use ksmith_loop::{Interrupt, Mechanisms, RunOptions, Sandbox, Workshop, WriterChoice};
+use ksmith_task::{Backend, Brief, Digest, Instance, Proposal};
+
+/// One round of the scripted writer: a direction and its candidates, each the text of its comment.
+pub type Round = (&'static str, &'static [&'static str]);
+
+/// What happens on the way.
+#[derive(Clone, Default)]
+pub struct Hooks {
+    /// Called before each judgement with its number, from 1.
+    pub before: Option<Arc<dyn Fn(u32) + Send + Sync>>,
+    /// How long each judgement takes.
+    pub pause: Duration,
+}
+
+pub struct Script {
+    pub rounds: &'static [Round],
+    pub hooks: Hooks,
+    /// What the judge was asked, in order.
+    pub asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Script {
+    pub fn new(rounds: &'static [Round]) -> Self {
+        Self { rounds, hooks: Hooks::default(), asked: Arc::default() }
+    }
+
+    pub fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Workshop for Script {
+    fn arena(&self, _: &Instance, run: &Path, _: Sandbox) -> Result<Box<dyn Arena>, ArenaError> {
+        Ok(Box::new(ScriptedArena {
+            secrets: run.join("secrets"),
+            hooks: self.hooks.clone(),
+            asked: Arc::clone(&self.asked),
+        }))
+    }
+
+    fn writer(&self, _: &WriterChoice, _: &Instance, _: u64) -> Result<Box<dyn Writer>, WriterError> {
+        Ok(Box::new(ScriptedWriter { rounds: self.rounds }))
+    }
+}
+
+struct ScriptedArena {
+    secrets: PathBuf,
+    hooks: Hooks,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+fn text_of(folder: &Path) -> String {
+    std::fs::read_to_string(folder.join("kernel.c")).unwrap_or_default()
+}
+
+fn after<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    text.split(word).nth(1)?.split_whitespace().next()
+}
+
+fn speed(entrant: Option<&Entrant>) -> f64 {
+    entrant
+        .map(|entrant| text_of(&entrant.folder))
+        .and_then(|text| after(&text, "speed ")?.parse().ok())
+        .unwrap_or(1.0)
+}
+
+fn gain(point: f64) -> Speedup {
+    Speedup { point, lower: point * 0.99, upper: point * 1.01 }
+}
+
+impl ScriptedArena {
+    fn ask(&self, what: &str, entrant: &Entrant) {
+        let number = {
+            let mut asked = self.asked.lock().unwrap();
+            asked.push(format!("{what} {}", entrant.id));
+            u32::try_from(asked.len()).unwrap()
+        };
+        if let Some(before) = &self.hooks.before {
+            before(number);
+        }
+        std::thread::sleep(self.hooks.pause);
+    }
+
+    fn draw(&self, purpose: &str) {
+        let mut text = std::fs::read_to_string(&self.secrets).unwrap_or_default();
+        text.push_str(&format!("{purpose}-{}\n", text.lines().count()));
+        std::fs::write(&self.secrets, text).unwrap();
+    }
+
+    fn verdict(&self, entrant: &Entrant, field: &Field) -> Verdict {
+        let text = text_of(&entrant.folder);
+        let over = |other: Option<&Entrant>| gain(speed(Some(entrant)) / speed(other));
+        let over_champion = over(field.champion.as_ref());
+        let gate = |name: Gate, code: Option<&str>| GateResult {
+            name,
+            result: if code.is_some() { GateOutcome::Fail } else { GateOutcome::Pass },
+            code: code.map(str::to_owned),
+            ms: 1.0,
+            evidence: serde_json::Value::Null,
+        };
+        let failed = after(&text, "fails ");
+        let (decision, code) = match failed {
+            Some(code) => (Decision::Reject, code),
+            None if over_champion.lower > 1.01 => (Decision::Accept, "accept/confirmed"),
+            None if over_champion.point > 1.0 => (Decision::Revise, "gain/undecided"),
+            None => (Decision::Reject, "gain/below-floor"),
+        };
+        let measured = failed.is_none();
+        Verdict {
+            verdict: decision,
+            code: code.to_owned(),
+            gate: failed.map(|_| Gate::Hidden),
+            tier: "native".into(),
+            isolation: "scripted".into(),
+            scope: Scope::Cpu,
+            scope_note: Scope::Cpu.sentence().into(),
+            speedup: measured.then_some(over_champion),
+            over_baseline: measured.then(|| over(None)),
+            over_flag_control: field.flag_control.as_ref().filter(|_| measured).map(|control| over(Some(control))),
+            gates: vec![gate(Gate::Compile, None), gate(Gate::Hidden, failed)],
+            task: Digest::of(b"task"),
+            candidate: Digest::of(text.as_bytes()),
+            judge: Digest::of(b"judge"),
+            device: Digest::of(b"device"),
+        }
+    }
+}
+
+impl Arena for ScriptedArena {
+    fn commitments(&self) -> Vec<SeedCommitment> {
+        let text = std::fs::read_to_string(&self.secrets).unwrap_or_default();
+        text.lines().map(|line| SeedCommitment::new(line, line.as_bytes())).collect()
+    }
+
+    fn reveal(&self) -> Vec<RevealedSeed> {
+        let text = std::fs::read_to_string(&self.secrets).unwrap_or_default();
+        text.lines().map(|line| RevealedSeed::new(line, line.as_bytes())).collect()
+    }
+
+    fn audit(&mut self) -> Result<Audited, ArenaError> {
+        Ok(Audited { passed: true, findings: Vec::new(), detail: serde_json::Value::Null, ms: 0.0 })
+    }
+
+    fn baseline(&mut self, baseline: &Entrant) -> Result<Evidence, ArenaError> {
+        self.ask("baseline", baseline);
+        Ok(Evidence { verdict: self.verdict(baseline, &Field::default()), records: Vec::new(), alpha: 0.0 })
+    }
+
+    fn screen(&mut self, candidate: &Entrant, field: &Field) -> Result<Screening, ArenaError> {
+        self.ask("screen", candidate);
+        let text = text_of(&candidate.folder);
+        let code = after(&text, "leaves ").map(str::to_owned);
+        Ok(Screening {
+            kept: code.is_none(),
+            ratio: code.is_none().then(|| speed(Some(candidate)) / speed(field.champion.as_ref())),
+            digest: code.clone().unwrap_or_default(),
+            code,
+            ms: 1.0,
+        })
+    }
+
+    fn score(&mut self, candidate: &Entrant, field: &Field) -> Result<Evidence, ArenaError> {
+        self.draw("score");
+        self.ask("score", candidate);
+        Ok(Evidence { verdict: self.verdict(candidate, field), records: Vec::new(), alpha: 0.01 })
+    }
+
+    fn confirm(&mut self, champion: &Entrant, field: &Field) -> Result<Evidence, ArenaError> {
+        self.draw("confirm");
+        self.ask("confirm", champion);
+        let field = Field { champion: None, ..field.clone() };
+        Ok(Evidence { verdict: self.verdict(champion, &field), records: Vec::new(), alpha: 0.005 })
+    }
+}
+
+struct ScriptedWriter {
+    rounds: &'static [Round],
+}
+
+impl Writer for ScriptedWriter {
+    fn name(&self) -> String {
+        "script".into()
+    }
+
+    fn directions(&mut self, _: &Brief) -> Vec<Direction> {
+        let mut directions: Vec<Direction> = Vec::new();
+        for (name, _) in self.rounds {
+            if !directions.iter().any(|direction| direction.name == *name) {
+                directions.push(Direction {
+                    name: (*name).into(),
+                    idea: "as the script says".into(),
+                    value: 2.0,
+                    risk: "none".into(),
+                });
+            }
+        }
+        directions
+    }
+
+    /// The next round follows from the history alone: that of a writer that was just started again too.
+    fn propose(&mut self, brief: &Brief, wanted: usize) -> Result<Vec<Proposal>, WriterError> {
+        let tried = |direction: &str, text: &str| {
+            brief.history.iter().any(|past| past.direction == direction && past.hypothesis == text)
+        };
+        let closed = |direction: &str| brief.notes.iter().any(|note| note.contains(&format!("`{direction}` is closed")));
+        let Some((direction, texts)) = self
+            .rounds
+            .iter()
+            .find(|(direction, texts)| !closed(direction) && texts.iter().any(|text| !tried(direction, text)))
+        else {
+            return Ok(Vec::new());
+        };
+        let fresh = texts.iter().filter(|text| !tried(direction, text)).take(wanted);
+        Ok(fresh
+            .enumerate()
+            .map(|(index, text)| {
+                let folder = brief.out.join(format!("candidate-{index}"));
+                std::fs::create_dir_all(&folder).unwrap();
+                let name = text.split_whitespace().next().unwrap_or_default();
+                let body = if name == "broken" {
+                    "this is no manifest".to_owned()
+                } else {
+                    "schema = 1\nbackend = \"cpu\"\nsources = [\"kernel.c\"]\nentry = \"softmax\"\n".to_owned()
+                };
+                std::fs::write(folder.join("candidate.toml"), body).unwrap();
+                let id = text.replace("again ", "");
+                std::fs::write(folder.join("kernel.c"), format!("/* {id} */\nvoid softmax(void) {{}}\n")).unwrap();
+                Proposal {
+                    folder,
+                    hypothesis: (*text).to_owned(),
+                    predicted_gain: Some(2.0),
+                    direction: (*direction).to_owned(),
+                    parent: None,
+                }
+            })
+            .collect())
+    }
+}
+
+/// A home with a copy of the softmax task.
+pub struct Home {
+    pub folder: tempfile::TempDir,
+}
+
+impl Home {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let task = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tasks/softmax");
+        copy(&task, &folder.path().join("softmax"));
+        Self { folder }
+    }
+
+    pub fn task(&self) -> PathBuf {
+        self.folder.path().join("softmax")
+    }
+
+    pub fn options(&self) -> RunOptions {
+        RunOptions {
+            task: self.task(),
+            home: self.folder.path().to_owned(),
+            backend: Backend::Cpu,
+            types: Vec::new(),
+            wall_s: Some(3600.0),
+            candidates: Some(60),
+            cost_usd: None,
+            seed: 0,
+            writer: WriterChoice::Search,
+            mechanisms: Mechanisms::all(),
+            sandbox: Sandbox::Required,
+            interrupt: Interrupt::default(),
+            command: vec!["test".into()],
+            signing_key: Some(self.folder.path().join("signing.key")),
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            std::fs::copy(&path, &target).unwrap();
+        }
+    }
+}
