@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ksmith_ledger::runs::ResolveError;
 use ksmith_ledger::views::ViewError;
 use ksmith_ledger::{CertificateError, KeyError, LedgerError, ObjectError, ReadError};
-use ksmith_task::{CandidateError, ContractError, ExitCode};
+use ksmith_task::{CandidateError, ContractError, ExitCode, LockError, TypePinError};
 
 use crate::arena::ArenaError;
 use crate::memory::MemoryError;
@@ -58,6 +58,12 @@ pub enum RunError {
     /// A run's record cannot be read.
     #[error("the record")]
     Read(#[from] ReadError),
+    /// Something that should be locked cannot be read.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// A dtype that the task does not have.
+    #[error(transparent)]
+    TypePin(#[from] TypePinError),
     /// The views cannot be written.
     #[error("the views of the record")]
     View(#[from] ViewError),
@@ -119,7 +125,8 @@ impl RunError {
             | Self::Candidate(_)
             | Self::Usage { .. }
             | Self::Audit { .. }
-            | Self::Resolve(_) => ExitCode::Usage,
+            | Self::Resolve(_)
+            | Self::TypePin(_) => ExitCode::Usage,
             Self::Arena(error) => match error {
                 ArenaError::Environment { .. } => ExitCode::Environment,
                 ArenaError::Contract(_) => ExitCode::Usage,
@@ -140,7 +147,7 @@ impl RunError {
                 ObjectError::Missing(_) | ObjectError::Damaged { .. } => ExitCode::Changed,
                 _ => ExitCode::Internal,
             },
-            Self::Io { .. } => ExitCode::Environment,
+            Self::Io { .. } | Self::Lock(_) => ExitCode::Environment,
             Self::Gate { .. } | Self::Internal(_) => ExitCode::Internal,
         }
     }

@@ -66,6 +66,8 @@ pub struct Memory {
     pub promotions: Vec<Promoted>,
     /// Last confirmations of the champion; more than one only where the machine was too busy for a statement.
     pub finals: Vec<Confirmed>,
+    /// Number of confirmations so far: each later one gets a smaller share of the error rate.
+    pub confirmations: u32,
     /// Purposes of the seeds committed to, in order.
     pub committed: Vec<String>,
     /// What was spent.
@@ -115,13 +117,15 @@ impl Memory {
                 .iter()
                 .filter(|c| c.proposed.role == Role::FlagControl)
         };
+        let measured = |candidate: &&Candidacy| {
+            candidate
+                .decided
+                .as_ref()
+                .is_some_and(|decided| decided.verdict.speedup.is_some())
+        };
         controls()
-            .find(|candidate| candidate.decided.is_some())
-            .or_else(|| {
-                controls()
-                    .filter(|c| c.quick_gain().is_some())
-                    .max_by(|a, b| by_gain(a, b))
-            })
+            .find(measured)
+            .or_else(|| fastest(controls().filter(|c| c.decided.is_none() && c.quick_gain().is_some())))
     }
 
     /// Number of the last round, from 1; zero before the first.
@@ -173,16 +177,6 @@ impl Memory {
     /// Confirmed gain of the champion over the task's baseline.
     pub fn over_baseline(&self) -> Option<Speedup> {
         self.champion_verdict()?.over_baseline
-    }
-
-    /// Number of confirmations so far: each later one gets a smaller share of the error rate.
-    pub fn confirmations(&self) -> u32 {
-        let scored = self
-            .candidates
-            .iter()
-            .filter(|candidate| candidate.is_accepted())
-            .count();
-        u32::try_from(scored + self.finals.len()).unwrap_or(u32::MAX)
     }
 
     /// What the run may spend.
@@ -239,7 +233,13 @@ impl Memory {
                 self.candidacy(&decided.candidate)?.decided = Some(decided.clone());
             }
             Entry::Promoted(promoted) => self.promotions.push(promoted.clone()),
-            Entry::Confirmed(confirmed) => self.finals.push(confirmed.clone()),
+            Entry::Confirmed(confirmed) => {
+                self.confirmations += 1;
+                // Those before the rounds ended belong to promotions.
+                if self.stop.is_some() {
+                    self.finals.push(confirmed.clone());
+                }
+            }
             Entry::BudgetSpent(budget) => self.spent.cost_usd = budget.cost_usd,
             Entry::ModelCall(call) => self.spent.cost_usd += call.cost_usd,
             Entry::Note(note) => {
@@ -269,9 +269,8 @@ impl Memory {
     }
 }
 
-/// Orders candidates by their quick gain; those without one come first.
-pub(crate) fn by_gain(a: &Candidacy, b: &Candidacy) -> std::cmp::Ordering {
-    a.quick_gain()
-        .unwrap_or(0.0)
-        .total_cmp(&b.quick_gain().unwrap_or(0.0))
+/// The candidate with the greatest quick gain; of equals the first.
+pub(crate) fn fastest<'a>(candidates: impl Iterator<Item = &'a Candidacy>) -> Option<&'a Candidacy> {
+    let gain = |candidate: &Candidacy| candidate.quick_gain().unwrap_or(0.0);
+    candidates.reduce(|best, other| if gain(other) > gain(best) { other } else { best })
 }

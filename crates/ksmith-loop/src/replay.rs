@@ -85,7 +85,7 @@ pub fn header_of(run: &Path) -> Result<Option<String>, RunError> {
         .instances()
         .into_iter()
         .find(|instance| instance.id() == history.opened.instance);
-    Ok(instance.map(|instance| crate::steps::header(&instance)))
+    Ok(instance.map(|instance| ksmith_task::abi::header(&instance)))
 }
 
 fn kept(history: &History) -> Result<Kept, RunError> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use ksmith_ledger::{Ledger, Resumed, read_records};
-use ksmith_task::{Digest, Instance, Task};
+use ksmith_task::{Instance, Lock, Task};
 use serde::Deserialize;
 
 use crate::guard::Guard;
@@ -28,12 +28,6 @@ pub struct ResumeOptions {
     pub command: Vec<String>,
     /// The key that signs certificates; absent means unsigned.
     pub signing_key: Option<PathBuf>,
-}
-
-/// What the lock's file holds.
-#[derive(Deserialize)]
-struct LockFile {
-    files: BTreeMap<String, Digest>,
 }
 
 /// Goes on with a run, then with the instances of the same command that have not begun.
@@ -78,16 +72,10 @@ pub fn resume_with(
             .ok_or_else(|| RunError::Changed(vec![format!("instance `{id}` of the task")]))
     };
     let instance = find(&opened.instance)?;
-    let judge = judge_digest()?;
-    if opened.locks.get("judge") != Some(&judge) {
-        return Err(RunError::Changed(vec![
-            "the judge (this is another build of ksmith)".into(),
-        ]));
-    }
     let mut ledger = Ledger::open(&options.run)?;
     // Opening may have set a half-written line aside, which is a record as well.
     let mut memory = remember(&options.run)?;
-    let guard = lock_of(&ledger, &opened, task.dir())?;
+    let guard = Guard::resume(&task, lock_of(&ledger, &opened)?, judge_digest()?)?;
     let sandbox = if opened.unsandboxed {
         Sandbox::Unsandboxed
     } else {
@@ -184,12 +172,11 @@ pub(crate) fn remember(run: &Path) -> Result<Memory, RunError> {
     Ok(memory)
 }
 
-fn lock_of(ledger: &Ledger, opened: &ksmith_ledger::RunOpened, task: &Path) -> Result<Guard, RunError> {
+fn lock_of(ledger: &Ledger, opened: &ksmith_ledger::RunOpened) -> Result<Lock, RunError> {
     let blob = opened
         .lock_file
         .ok_or_else(|| RunError::Internal("the first record names no lock file".into()))?;
     let text = ledger.objects().get(blob.blob)?;
-    let lock: LockFile = serde_json::from_slice(&text)
-        .map_err(|error| RunError::Internal(format!("the lock file cannot be read: {error}")))?;
-    Ok(Guard::resume(task, lock.files))
+    serde_json::from_slice(&text)
+        .map_err(|error| RunError::Internal(format!("the lock file cannot be read: {error}")))
 }

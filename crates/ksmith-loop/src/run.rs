@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use ksmith_ledger::{BudgetLimits, Ledger, ObjectStore, RunOpened, Scope};
 use ksmith_machine::Machine;
-use ksmith_task::{Backend, Digest, Instance, Task};
+use ksmith_task::{Backend, Digest, Instance, Lock, Task};
 use serde::{Deserialize, Serialize};
 
 use crate::guard::Guard;
@@ -105,27 +105,11 @@ pub(crate) fn run_instances(
 
 /// The instances that the user asked for.
 pub(crate) fn choose(task: &Task, types: &[TypePick]) -> Result<Vec<Instance>, RunError> {
-    let all = task.instances();
-    let known: Vec<String> = all.iter().map(Instance::id).collect();
-    let chosen: Vec<Instance> = all
-        .into_iter()
-        .filter(|instance| {
-            types
-                .iter()
-                .all(|pick| instance.types().contains(&(pick.variable.clone(), pick.dtype)))
-        })
+    let pins: Vec<_> = types
+        .iter()
+        .map(|pick| (pick.variable.clone(), pick.dtype))
         .collect();
-    if chosen.is_empty() {
-        let picks: Vec<String> = types
-            .iter()
-            .map(|pick| format!("{}={}", pick.variable, pick.dtype))
-            .collect();
-        return Err(RunError::Usage {
-            what: format!("the task has no instance with {}", picks.join(", ")),
-            fix: format!("Its instances: {}.", known.join(", ")),
-        });
-    }
-    Ok(chosen)
+    Ok(task.instances_with(&pins)?)
 }
 
 fn budget(instance: &Instance, options: &RunOptions) -> Budget {
@@ -151,7 +135,7 @@ fn run_instance(
     });
     let task = instance.task();
     let baseline = baseline_folder(instance, options.backend)?;
-    let guard = Guard::lock(task.dir())?;
+    let guard = Guard::lock(task, judge_digest()?)?;
     let machine = Machine::read();
     let (id, dir) = new_run(&options.home, instance)?;
     let arena = workshop.arena(instance, &dir, options.sandbox)?;
@@ -292,9 +276,9 @@ fn opening(opening: Opening<'_>) -> Result<RunOpened, RunError> {
     } = opening;
     let task = instance.task();
     let contract = task.contract();
-    let locked = guard.locked();
+    let lock = guard.locked();
     let mut files = Vec::new();
-    for name in locked.keys() {
+    for name in lock.files.keys() {
         let path = task.dir().join(name);
         files.push((
             name.clone(),
@@ -306,15 +290,8 @@ fn opening(opening: Opening<'_>) -> Result<RunOpened, RunError> {
             .iter()
             .map(|(name, bytes)| (name.as_str(), bytes.as_slice())),
     )?;
-    let expanded = serde_json::to_string_pretty(contract)
-        .map_err(|error| RunError::Internal(format!("the contract cannot be written: {error}")))?;
-    let locks = locks(locked, task_tree.tree)?;
-    let lock_text = serde_json::to_string_pretty(&serde_json::json!({
-        "schema": 1,
-        "locks": locks,
-        "files": locked,
-    }))
-    .map_err(|error| RunError::Internal(format!("the lock cannot be written: {error}")))?;
+    let lock_text = serde_json::to_string_pretty(lock)
+        .map_err(|error| RunError::Internal(format!("the lock cannot be written: {error}")))?;
     let scope = match options.backend {
         Backend::Cpu => Scope::Cpu,
         Backend::Cuda => Scope::Cuda,
@@ -341,8 +318,8 @@ fn opening(opening: Opening<'_>) -> Result<RunOpened, RunError> {
         instance: instance.id(),
         scope,
         scope_note: scope.sentence().to_owned(),
-        contract: objects.put(expanded.as_bytes())?,
-        locks,
+        contract: objects.put(task.full().as_bytes())?,
+        locks: locks(lock),
         lock_file: Some(objects.put(lock_text.as_bytes())?),
         baseline: objects.put_tree(opening.baseline)?,
         machine: serde_json::to_value(machine)
@@ -375,13 +352,17 @@ fn opening(opening: Opening<'_>) -> Result<RunOpened, RunError> {
     })
 }
 
-/// Hashes of task, reference, baseline and judge.
-fn locks(files: &BTreeMap<String, Digest>, task: Digest) -> Result<BTreeMap<String, Digest>, RunError> {
-    let mut locks = BTreeMap::from([("task".to_owned(), task), ("judge".to_owned(), judge_digest()?)]);
-    for (name, digest) in files {
-        locks.insert(format!("task/{name}"), *digest);
+/// Hashes of contract, judge and each locked file, and one of all.
+fn locks(lock: &Lock) -> BTreeMap<String, Digest> {
+    let mut locks = BTreeMap::from([
+        ("task".to_owned(), lock.digest()),
+        ("contract".to_owned(), lock.contract),
+        ("judge".to_owned(), lock.judge),
+    ]);
+    for (name, digest) in &lock.files {
+        locks.insert(format!("file {name}"), *digest);
     }
-    Ok(locks)
+    locks
 }
 
 /// Hash of this very program: the judge is part of it.

@@ -4,7 +4,7 @@
 
 use ksmith_ledger::{Decision, Role};
 
-use crate::memory::{Candidacy, Memory, by_gain};
+use crate::memory::{Candidacy, Memory, fastest};
 use crate::{Mechanism, Mechanisms, Stop};
 
 /// A direction is left after this many rounds without a gain (the KDA workflow's rule).
@@ -153,10 +153,7 @@ fn next_of_round(memory: &Memory, on: &Mechanisms) -> Option<Step> {
         return Some(Step::Screen(id(unscreened)));
     }
     let settled = in_round().any(is_measured);
-    let best = open
-        .into_iter()
-        .max_by(|a, b| by_gain(a, b))
-        .filter(|_| !settled)?;
+    let best = fastest(open.into_iter()).filter(|_| !settled)?;
     let promising = best.quick_gain().is_none_or(|gain| gain >= PROMISING);
     (promising || best.proposed.role == Role::FlagControl).then(|| Step::Score(id(best)))
 }

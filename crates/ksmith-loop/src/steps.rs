@@ -7,4 +7,3 @@ mod judge;
 mod propose;
 
 pub(crate) use close::write_files;
-pub(crate) use propose::header;

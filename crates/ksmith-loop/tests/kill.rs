@@ -29,19 +29,34 @@ fn script() -> Script {
 }
 
 fn only_run(home: &Path) -> Option<PathBuf> {
-    let run = std::fs::read_dir(home.join(".ksmith/runs")).ok()?.next()?.ok()?.path();
-    read_records(&run).ok().filter(|records| !records.is_empty()).map(|_| run)
+    let run = std::fs::read_dir(home.join(".ksmith/runs"))
+        .ok()?
+        .next()?
+        .ok()?
+        .path();
+    read_records(&run)
+        .ok()
+        .filter(|records| !records.is_empty())
+        .map(|_| run)
 }
 
 /// Not a test by itself: the process that the other test kills. It begins a run, or goes on with the one there is.
 #[test]
 fn child_of_the_kill_test() {
-    let Some(home) = std::env::var_os(CHILD) else { return };
+    let Some(home) = std::env::var_os(CHILD) else {
+        return;
+    };
     let home = PathBuf::from(home);
     let signing_key = Some(home.join("signing.key"));
     match only_run(&home) {
         Some(run) => {
-            let options = ResumeOptions { run, home, interrupt: Interrupt::default(), command: Vec::new(), signing_key };
+            let options = ResumeOptions {
+                run,
+                home,
+                interrupt: Interrupt::default(),
+                command: Vec::new(),
+                signing_key,
+            };
             resume_with(&options, &script(), &mut Silent).unwrap();
         }
         None => {
@@ -56,11 +71,24 @@ fn child_of_the_kill_test() {
     }
 }
 
+fn ledger_bytes(home: &Path) -> u64 {
+    let run = std::fs::read_dir(home.join(".ksmith/runs"))
+        .ok()
+        .and_then(|mut runs| Some(runs.next()?.ok()?.path()));
+    run.and_then(|run| std::fs::metadata(run.join("ledger.jsonl")).ok())
+        .map_or(0, |meta| meta.len())
+}
+
 /// Finished steps, by what they were about.
 fn finished(run: &Path) -> BTreeMap<(Kind, String), usize> {
     let mut finished = BTreeMap::new();
     for record in read_records(run).unwrap() {
-        let about = record.body.get("candidate").and_then(|id| id.as_str()).unwrap_or_default().to_owned();
+        let about = record
+            .body
+            .get("candidate")
+            .and_then(|id| id.as_str())
+            .unwrap_or_default()
+            .to_owned();
         *finished.entry((record.kind, about)).or_default() += 1;
     }
     finished
@@ -80,8 +108,16 @@ fn a_run_killed_at_twenty_random_moments_goes_on_and_loses_no_finished_step() {
             .spawn()
             .unwrap();
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        std::thread::sleep(Duration::from_millis(20 + u64::from(seed >> 16) % 60));
-        let before = only_run(home.folder.path()).map(|run| finished(&run)).unwrap_or_default();
+        let size = ledger_bytes(home.folder.path());
+        let began = std::time::Instant::now();
+        // A sitting begins with tenths of a second of start-up, in which nothing can be lost.
+        while ledger_bytes(home.folder.path()) == size && began.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_micros(u64::from(seed >> 8) % 40_000));
+        let before = only_run(home.folder.path())
+            .map(|run| finished(&run))
+            .unwrap_or_default();
         let ended = child.try_wait().unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
@@ -93,7 +129,10 @@ fn a_run_killed_at_twenty_random_moments_goes_on_and_loses_no_finished_step() {
         if let Some(run) = only_run(home.folder.path()) {
             let after = finished(&run);
             for (step, count) in &before {
-                assert!(after.get(step).is_some_and(|found| found >= count), "{step:?} was lost");
+                assert!(
+                    after.get(step).is_some_and(|found| found >= count),
+                    "{step:?} was lost"
+                );
             }
             assert!(verify(&run, &VerifyOptions::default()).is_intact());
         }
@@ -111,10 +150,23 @@ fn a_run_killed_at_twenty_random_moments_goes_on_and_loses_no_finished_step() {
     };
     let outcome = resume_with(&options, &script(), &mut Silent).unwrap();
     assert_eq!(outcome.instances[0].outcome, Outcome::GoalMet);
-    assert_eq!(outcome.instances[0].champion.as_ref().unwrap().speedup.unwrap().point, 4.9);
-    assert!(verify(&run, &VerifyOptions::default()).is_intact());
+    assert_eq!(
+        outcome.instances[0]
+            .champion
+            .as_ref()
+            .unwrap()
+            .speedup
+            .unwrap()
+            .point,
+        4.9
+    );
+    let report = verify(&run, &VerifyOptions::default());
+    assert!(report.is_intact(), "{}", report.sentence());
     for ((kind, about), count) in finished(&run) {
-        if matches!(kind, Kind::Proposed | Kind::Screened | Kind::Decided | Kind::Promoted | Kind::Draft | Kind::Plan) {
+        if matches!(
+            kind,
+            Kind::Proposed | Kind::Screened | Kind::Decided | Kind::Promoted | Kind::Draft | Kind::Plan
+        ) {
             assert_eq!(count, 1, "{kind} {about} was repeated");
         }
     }

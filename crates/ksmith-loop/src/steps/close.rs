@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ksmith_ledger::{Certificate, Closed, Decision, History, KeyPair, Outcome};
+use ksmith_ledger::{Certificate, Closed, Decision, History, KeyPair, Outcome, Verdict};
 
 use crate::session::Session;
 use crate::{Event, RunError, Stage, Stop};
@@ -14,19 +14,9 @@ impl Session<'_> {
         }
         self.stage(Stage::Close, None);
         self.append_commitments()?;
-        // A champion whose last confirmation was refused by a gate is none: the judge's last word counts.
-        let refused = self
-            .memory
-            .finals
-            .last()
-            .is_some_and(|last| match last.verdict.verdict {
-                Decision::Reject => true,
-                Decision::Accept | Decision::Revise | Decision::Ambiguous | Decision::Error => false,
-            });
         let champion = self
             .memory
             .champion()
-            .filter(|_| !refused)
             .map(|champion| champion.proposed.candidate.clone());
         let confirmed = match self.memory.finals.last().map(|last| last.verdict.verdict) {
             Some(Decision::Accept) => true,
@@ -56,7 +46,19 @@ impl Session<'_> {
 
     /// After the last confirmation the stop is derived anew from the budget; what counts is why the rounds ended.
     fn stop_reason(&self, stop: Stop) -> String {
-        self.memory.stop.clone().unwrap_or_else(|| stop.to_string())
+        let stop = self.memory.stop.clone().unwrap_or_else(|| stop.to_string());
+        match self.memory.finals.last().filter(|last| is_refused(&last.verdict)) {
+            Some(last) => format!("{stop}; the last confirmation was refused: {}", last.verdict.code),
+            None => stop,
+        }
+    }
+}
+
+/// Whether a gate refused a champion in its last confirmation.
+fn is_refused(verdict: &Verdict) -> bool {
+    match verdict.verdict {
+        Decision::Reject => true,
+        Decision::Accept | Decision::Revise | Decision::Ambiguous | Decision::Error => false,
     }
 }
 
@@ -66,7 +68,13 @@ pub(crate) fn write_files(run: &Path, signing_key: Option<&Path>) -> Result<Vec<
     let mut notes = Vec::new();
     ksmith_ledger::views::write(run)?;
     let history = History::load(run)?;
-    if history.closed.is_some() {
+    let last = history.champion().and_then(|champion| champion.confirmed.last());
+    if let Some(last) = last.filter(|last| is_refused(&last.verdict)) {
+        notes.push(format!(
+            "no certificate: the last confirmation was refused ({})",
+            last.verdict.code
+        ));
+    } else if history.closed.is_some() {
         let certificate = Certificate::of(&history)?;
         match signing_key {
             Some(path) => certificate.sign(&KeyPair::open_or_create(path)?).write(run)?,

@@ -120,8 +120,19 @@ impl Session<'_> {
         let field = self.field(id)?;
         let champion = field.champion.as_ref().map(|champion| champion.id.clone());
         let evidence = self.arena.score(&entrant, &field)?;
-        let verdict = evidence.verdict.clone();
+        let (verdict, alpha) = (evidence.verdict.clone(), evidence.alpha);
         self.append_evidence(evidence)?;
+        if accepts(&verdict) {
+            // The judge's full pass ends with its own confirmation; the promotion rests on this record.
+            self.append(Confirmed {
+                candidate: id.to_owned(),
+                verdict_digest: verdict.digest(),
+                attempt: self.memory.confirmations + 1,
+                alpha,
+                reason: "confirmed with new processes, secrets and order".into(),
+                verdict: verdict.clone(),
+            })?;
+        }
         self.progress.event(&Event::Judged {
             candidate: id,
             hypothesis: &candidacy.hypothesis,
@@ -168,7 +179,7 @@ impl Session<'_> {
         self.stage(Stage::Confirm, Some(id));
         let entrant = self.entrant_by_id(id)?;
         let field = self.field(id)?;
-        let attempt = self.memory.confirmations() + 1;
+        let attempt = self.memory.confirmations + 1;
         let evidence = self.arena.confirm(&entrant, &field)?;
         let (verdict, alpha) = (evidence.verdict.clone(), evidence.alpha);
         self.append_evidence(evidence)?;
@@ -202,6 +213,13 @@ impl Session<'_> {
             .candidate(id)
             .map(|candidacy| candidacy.proposed.clone())
             .ok_or_else(|| self.contradiction(MemoryError::UnknownCandidate(id.to_owned())))
+    }
+}
+
+fn accepts(verdict: &Verdict) -> bool {
+    match verdict.verdict {
+        Decision::Accept => true,
+        Decision::Revise | Decision::Reject | Decision::Ambiguous | Decision::Error => false,
     }
 }
 

@@ -143,7 +143,7 @@ impl Session<'_> {
             family: contract.family.clone(),
             task: task.dir().to_owned(),
             backend,
-            header: header(&self.instance),
+            header: ksmith_task::abi::header(&self.instance),
             workloads: self
                 .instance
                 .workloads(backend)
@@ -232,9 +232,4 @@ fn remove(folder: &Path) -> Result<(), RunError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(RunError::io("remove", folder)(error)),
     }
-}
-
-/// The C header of an instance's entry symbol.
-pub(crate) fn header(_: &ksmith_task::Instance) -> String {
-    String::new()
 }

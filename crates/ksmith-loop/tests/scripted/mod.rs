@@ -38,7 +38,11 @@ pub struct Script {
 
 impl Script {
     pub fn new(rounds: &'static [Round]) -> Self {
-        Self { rounds, hooks: Hooks::default(), asked: Arc::default() }
+        Self {
+            rounds,
+            hooks: Hooks::default(),
+            asked: Arc::default(),
+        }
     }
 
     pub fn asked(&self) -> Vec<String> {
@@ -82,7 +86,11 @@ fn speed(entrant: Option<&Entrant>) -> f64 {
 }
 
 fn gain(point: f64) -> Speedup {
-    Speedup { point, lower: point * 0.99, upper: point * 1.01 }
+    Speedup {
+        point,
+        lower: point * 0.99,
+        upper: point * 1.01,
+    }
 }
 
 impl ScriptedArena {
@@ -99,9 +107,17 @@ impl ScriptedArena {
     }
 
     fn draw(&self, purpose: &str) {
-        let mut text = std::fs::read_to_string(&self.secrets).unwrap_or_default();
-        text.push_str(&format!("{purpose}-{}\n", text.lines().count()));
-        std::fs::write(&self.secrets, text).unwrap();
+        use std::io::Write as _;
+        let drawn = std::fs::read_to_string(&self.secrets)
+            .unwrap_or_default()
+            .lines()
+            .count();
+        let mut file = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.secrets)
+            .unwrap();
+        file.write_all(format!("{purpose}-{drawn}\n").as_bytes()).unwrap();
     }
 
     fn verdict(&self, entrant: &Entrant, field: &Field) -> Verdict {
@@ -110,7 +126,11 @@ impl ScriptedArena {
         let over_champion = over(field.champion.as_ref());
         let gate = |name: Gate, code: Option<&str>| GateResult {
             name,
-            result: if code.is_some() { GateOutcome::Fail } else { GateOutcome::Pass },
+            result: if code.is_some() {
+                GateOutcome::Fail
+            } else {
+                GateOutcome::Pass
+            },
             code: code.map(str::to_owned),
             ms: 1.0,
             evidence: serde_json::Value::Null,
@@ -133,7 +153,11 @@ impl ScriptedArena {
             scope_note: Scope::Cpu.sentence().into(),
             speedup: measured.then_some(over_champion),
             over_baseline: measured.then(|| over(None)),
-            over_flag_control: field.flag_control.as_ref().filter(|_| measured).map(|control| over(Some(control))),
+            over_flag_control: field
+                .flag_control
+                .as_ref()
+                .filter(|_| measured)
+                .map(|control| over(Some(control))),
             gates: vec![gate(Gate::Compile, None), gate(Gate::Hidden, failed)],
             task: Digest::of(b"task"),
             candidate: Digest::of(text.as_bytes()),
@@ -146,21 +170,34 @@ impl ScriptedArena {
 impl Arena for ScriptedArena {
     fn commitments(&self) -> Vec<SeedCommitment> {
         let text = std::fs::read_to_string(&self.secrets).unwrap_or_default();
-        text.lines().map(|line| SeedCommitment::new(line, line.as_bytes())).collect()
+        text.lines()
+            .map(|line| SeedCommitment::new(line, line.as_bytes()))
+            .collect()
     }
 
     fn reveal(&self) -> Vec<RevealedSeed> {
         let text = std::fs::read_to_string(&self.secrets).unwrap_or_default();
-        text.lines().map(|line| RevealedSeed::new(line, line.as_bytes())).collect()
+        text.lines()
+            .map(|line| RevealedSeed::new(line, line.as_bytes()))
+            .collect()
     }
 
     fn audit(&mut self) -> Result<Audited, ArenaError> {
-        Ok(Audited { passed: true, findings: Vec::new(), detail: serde_json::Value::Null, ms: 0.0 })
+        Ok(Audited {
+            passed: true,
+            findings: Vec::new(),
+            detail: serde_json::Value::Null,
+            ms: 0.0,
+        })
     }
 
     fn baseline(&mut self, baseline: &Entrant) -> Result<Evidence, ArenaError> {
         self.ask("baseline", baseline);
-        Ok(Evidence { verdict: self.verdict(baseline, &Field::default()), records: Vec::new(), alpha: 0.0 })
+        Ok(Evidence {
+            verdict: self.verdict(baseline, &Field::default()),
+            records: Vec::new(),
+            alpha: 0.0,
+        })
     }
 
     fn screen(&mut self, candidate: &Entrant, field: &Field) -> Result<Screening, ArenaError> {
@@ -169,7 +206,9 @@ impl Arena for ScriptedArena {
         let code = after(&text, "leaves ").map(str::to_owned);
         Ok(Screening {
             kept: code.is_none(),
-            ratio: code.is_none().then(|| speed(Some(candidate)) / speed(field.champion.as_ref())),
+            ratio: code
+                .is_none()
+                .then(|| speed(Some(candidate)) / speed(field.champion.as_ref())),
             digest: code.clone().unwrap_or_default(),
             code,
             ms: 1.0,
@@ -179,14 +218,25 @@ impl Arena for ScriptedArena {
     fn score(&mut self, candidate: &Entrant, field: &Field) -> Result<Evidence, ArenaError> {
         self.draw("score");
         self.ask("score", candidate);
-        Ok(Evidence { verdict: self.verdict(candidate, field), records: Vec::new(), alpha: 0.01 })
+        Ok(Evidence {
+            verdict: self.verdict(candidate, field),
+            records: Vec::new(),
+            alpha: 0.01,
+        })
     }
 
     fn confirm(&mut self, champion: &Entrant, field: &Field) -> Result<Evidence, ArenaError> {
         self.draw("confirm");
         self.ask("confirm", champion);
-        let field = Field { champion: None, ..field.clone() };
-        Ok(Evidence { verdict: self.verdict(champion, &field), records: Vec::new(), alpha: 0.005 })
+        let field = Field {
+            champion: None,
+            ..field.clone()
+        };
+        Ok(Evidence {
+            verdict: self.verdict(champion, &field),
+            records: Vec::new(),
+            alpha: 0.005,
+        })
     }
 }
 
@@ -217,14 +267,20 @@ impl Writer for ScriptedWriter {
     /// The next round follows from the history alone: that of a writer that was just started again too.
     fn propose(&mut self, brief: &Brief, wanted: usize) -> Result<Vec<Proposal>, WriterError> {
         let tried = |direction: &str, text: &str| {
-            brief.history.iter().any(|past| past.direction == direction && past.hypothesis == text)
+            brief
+                .history
+                .iter()
+                .any(|past| past.direction == direction && past.hypothesis == text)
         };
-        let closed = |direction: &str| brief.notes.iter().any(|note| note.contains(&format!("`{direction}` is closed")));
-        let Some((direction, texts)) = self
-            .rounds
-            .iter()
-            .find(|(direction, texts)| !closed(direction) && texts.iter().any(|text| !tried(direction, text)))
-        else {
+        let closed = |direction: &str| {
+            brief
+                .notes
+                .iter()
+                .any(|note| note.contains(&format!("`{direction}` is closed")))
+        };
+        let Some((direction, texts)) = self.rounds.iter().find(|(direction, texts)| {
+            !closed(direction) && texts.iter().any(|text| !tried(direction, text))
+        }) else {
             return Ok(Vec::new());
         };
         let fresh = texts.iter().filter(|text| !tried(direction, text)).take(wanted);
@@ -237,11 +293,16 @@ impl Writer for ScriptedWriter {
                 let body = if name == "broken" {
                     "this is no manifest".to_owned()
                 } else {
-                    "schema = 1\nbackend = \"cpu\"\nsources = [\"kernel.c\"]\nentry = \"softmax\"\n".to_owned()
+                    "schema = 1\nbackend = \"cpu\"\nsources = [\"kernel.c\"]\nentry = \"softmax\"\n"
+                        .to_owned()
                 };
                 std::fs::write(folder.join("candidate.toml"), body).unwrap();
                 let id = text.replace("again ", "");
-                std::fs::write(folder.join("kernel.c"), format!("/* {id} */\nvoid softmax(void) {{}}\n")).unwrap();
+                std::fs::write(
+                    folder.join("kernel.c"),
+                    format!("/* {id} */\nvoid softmax(void) {{}}\n"),
+                )
+                .unwrap();
                 Proposal {
                     folder,
                     hypothesis: (*text).to_owned(),
