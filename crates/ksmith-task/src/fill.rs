@@ -346,8 +346,11 @@ fn parse_at(text: &str, offset: usize) -> Result<Fill<Expr>, ExprError> {
     })
 }
 
+/// A name and its arguments, each with its offset in the whole text.
+type Call<'a> = (&'a str, Vec<(&'a str, usize)>);
+
 /// Splits `name(a, b)` into its name and its top-level arguments with their offsets.
-fn split_call(text: &str, offset: usize) -> Result<(&str, Vec<(&str, usize)>), ExprError> {
+fn split_call(text: &str, offset: usize) -> Result<Call<'_>, ExprError> {
     let lead = text.len() - text.trim_start().len();
     let (text, offset) = (text.trim(), offset + lead);
     let Some(open) = text.find('(') else {

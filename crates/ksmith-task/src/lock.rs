@@ -127,7 +127,7 @@ impl Lock {
             .files
             .iter()
             .map(|(name, digest)| (name.as_str(), &digest.as_bytes()[..]));
-        Digest::of_parts(parts.into_iter().map(|(name, bytes)| (name, bytes)).chain(files))
+        Digest::of_parts(parts.into_iter().chain(files))
     }
 
     /// Everything in which `now` differs from this lock, in a fixed order.

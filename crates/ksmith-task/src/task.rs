@@ -53,7 +53,7 @@ impl Task {
             .parent()
             .map_or_else(|| PathBuf::from("."), Path::to_path_buf);
         let parsed = parse_task(file, &text)?;
-        let contract = resolve(file, &dir, &text, &parsed)?;
+        let contract = resolve(file, &text, &parsed)?;
         let dir = if dir.as_os_str().is_empty() {
             PathBuf::from(".")
         } else {

@@ -19,6 +19,7 @@ fn a_new_task_of_every_family_is_short_and_passes_lint() {
         let report = lint::lint(&task);
         assert!(report.passes(), "{}: {:#?}", family.name, report.findings);
         assert_eq!(ambiguity(&task).len(), 10);
+        assert!(family.summary().ends_with('.'));
         assert_eq!(task.contract().family, family.name);
     }
 }

@@ -1,5 +1,7 @@
 //! The committed JSON Schemas are those of the parser. `UPDATE_SCHEMAS=1 cargo test -p ksmith-task` rewrites them.
 
+#![expect(clippy::unwrap_used, reason = "a helper of a test fails like the test itself")]
+
 use std::fs;
 use std::path::Path;
 

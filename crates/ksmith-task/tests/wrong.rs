@@ -1,6 +1,8 @@
 //! Wrong contracts and candidates give a precise error: place, expectation, suggestion. The rendered text is the
 //! snapshot.
 
+#![expect(clippy::unwrap_used, reason = "a helper of a test fails like the test itself")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -10,6 +10,18 @@ fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
 
+/// Serde's names of Rust types in the words of a contract.
+fn plain_type(name: &str) -> &str {
+    match name {
+        "i64" => "an integer",
+        "u8" => "an integer from 0 to 255",
+        "u32" | "u64" => "an integer >= 0",
+        "f64" => "a number",
+        "a boolean" => "true or false",
+        other => other,
+    }
+}
+
 /// A parse error as a contract error. `shift` is where `text` begins in the parsed string.
 pub(crate) fn translate(path: &Path, text: &str, error: &toml::de::Error, shift: usize) -> ContractError {
     let span = error
@@ -44,10 +56,15 @@ pub(crate) fn translate(path: &Path, text: &str, error: &toml::de::Error, shift:
                 ))
                 .maybe_help(near.map(|near| format!("did you mean `{near}`?")));
         }
+        let tail = plain_type(tail.trim());
         let found = head
-            .trim_start_matches("invalid type: ")
-            .trim_start_matches("invalid value: ");
-        return at(format!("expected{tail}, found {found}")).expected(format!("expected{tail}"));
+            .strip_prefix("invalid type: ")
+            .or_else(|| head.strip_prefix("invalid value: "));
+        let message = match found {
+            Some(found) => format!("expected {tail}, found {found}"),
+            None => head.to_owned(),
+        };
+        return at(message).expected(format!("expected {tail}"));
     }
     if let Some(rest) = message.strip_prefix("missing field ") {
         return at(format!("the key {rest} is missing")).expected("in this table");

@@ -51,8 +51,6 @@ impl Families {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FamilyDocument {
-    /// One sentence.
-    pub(crate) summary: String,
     /// Defaults of inputs by kind of dtype.
     pub(crate) input: FamilyInputs,
 }
@@ -111,10 +109,10 @@ pub(crate) fn parse_task(path: &Path, text: &str) -> Result<ParsedTask, Contract
     };
     let mut defaults = DeTable::parse(&padded).map_err(internal)?;
     let mut family = DeTable::new();
-    for key in ["summary", "input"] {
-        if let Some((key, value)) = defaults.get_mut().remove_entry(key) {
-            family.insert(key, value);
-        }
+    // The summary is for people (`FamilyInfo::summary`), the inputs are no part of a task; the rest are defaults.
+    defaults.get_mut().remove("summary");
+    if let Some((key, value)) = defaults.get_mut().remove_entry("input") {
+        family.insert(key, value);
     }
     let family = FamilyDocument::deserialize(toml::de::Deserializer::from(Spanned::new(0..0, family)))
         .map_err(internal)?;

@@ -243,10 +243,7 @@ impl Parser {
     fn binary(&mut self, least: u8, depth: usize) -> Result<Node, ExprError> {
         let mut left = self.unary(depth + 1)?;
         let mut chain = 0;
-        loop {
-            let Token::Symbol(symbol) = *self.peek().0 else {
-                break;
-            };
+        while let Token::Symbol(symbol) = *self.peek().0 {
             let Some((power, operator)) = infix(symbol) else {
                 break;
             };

@@ -31,7 +31,6 @@ pub(super) enum Kind {
 
 pub(super) struct Context<'a> {
     path: &'a Path,
-    dir: &'a Path,
     text: &'a str,
     family: String,
     pub(super) names: BTreeMap<String, Kind>,
@@ -39,10 +38,9 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(path: &'a Path, dir: &'a Path, text: &'a str, family: &str) -> Self {
+    pub(super) fn new(path: &'a Path, text: &'a str, family: &str) -> Self {
         Self {
             path,
-            dir,
             text,
             family: family.to_owned(),
             names: BTreeMap::new(),
@@ -59,11 +57,6 @@ impl<'a> Context<'a> {
             return ContractError::new(&path, text, Some(span.start - length..span.end - length), message);
         }
         ContractError::new(self.path, self.text, Some(span.clone()), message)
-    }
-
-    /// The task's folder.
-    pub(super) fn dir(&self) -> &Path {
-        self.dir
     }
 
     /// Takes `name` for `kind`; refuses what C cannot name and what is taken.
@@ -162,9 +155,10 @@ impl<'a> Context<'a> {
     pub(super) fn inside(&self, span: &Range<usize>, text: &str, error: &ExprError) -> ContractError {
         let source = self.text.get(span.clone()).unwrap_or_default();
         let plain = source.len() == text.len() + 2 || source.contains(text);
-        let place = if plain && source.starts_with(['"', '\'']) && !error.span.is_empty() {
+        let place = if plain && source.starts_with(['"', '\'']) {
+            // Where the text ends too early, the closing quote is the place.
             let start = span.start + 1 + error.span.start;
-            start..start + error.span.len()
+            start..start + error.span.len().max(1)
         } else {
             span.clone()
         };

@@ -18,15 +18,10 @@ use crate::ContractError;
 use crate::contract::{Backend, Contract, Cost, Generator, Reference};
 use crate::document::{At, ParsedTask, TaskDocument, TextOr};
 
-/// Checks `parsed` and turns it into a contract. `dir` is the task's folder; only names of files are read from it.
-pub(crate) fn resolve(
-    path: &Path,
-    dir: &Path,
-    text: &str,
-    parsed: &ParsedTask,
-) -> Result<Contract, ContractError> {
+/// Checks `parsed` and turns it into a contract. No file is read.
+pub(crate) fn resolve(path: &Path, text: &str, parsed: &ParsedTask) -> Result<Contract, ContractError> {
     let document = &parsed.document;
-    let mut context = Context::new(path, dir, text, document.family_name());
+    let mut context = Context::new(path, text, document.family_name());
     if document.schema.value != 1 {
         return Err(context
             .error(

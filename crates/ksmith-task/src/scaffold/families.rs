@@ -1,5 +1,7 @@
 //! The examples of the families, embedded.
 
+use crate::document::Families;
+
 /// A family with the example a new task begins from.
 #[derive(Debug, Clone, Copy)]
 pub struct FamilyInfo {
@@ -10,6 +12,20 @@ pub struct FamilyInfo {
     pub(super) task: &'static str,
     pub(super) reference: &'static str,
     pub(super) kernel: &'static str,
+}
+
+impl FamilyInfo {
+    /// What the family is, in one sentence.
+    pub fn summary(&self) -> String {
+        let table: toml::Table = Families::text(self.name)
+            .and_then(|text| text.parse().ok())
+            .unwrap_or_default();
+        table
+            .get("summary")
+            .and_then(toml::Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    }
 }
 
 macro_rules! examples {
