@@ -45,6 +45,7 @@ mod calls {
         writev SYS_writev, openat SYS_openat, close SYS_close, fstat SYS_fstat, newfstatat SYS_newfstatat,
         statx SYS_statx, lseek SYS_lseek, mmap SYS_mmap, mprotect SYS_mprotect, munmap SYS_munmap,
         mremap SYS_mremap, brk SYS_brk, madvise SYS_madvise, futex SYS_futex, sched_yield SYS_sched_yield,
+        sched_get_priority_max SYS_sched_get_priority_max, sched_get_priority_min SYS_sched_get_priority_min,
         sched_getaffinity SYS_sched_getaffinity, sched_setaffinity SYS_sched_setaffinity, getpid SYS_getpid,
         gettid SYS_gettid, tgkill SYS_tgkill, kill SYS_kill, rt_sigaction SYS_rt_sigaction,
         rt_sigprocmask SYS_rt_sigprocmask, rt_sigreturn SYS_rt_sigreturn, sigaltstack SYS_sigaltstack,
@@ -237,6 +238,8 @@ const TOOLS: &[Entry] = table![
     epoll_pwait ALLOW, "interpreters wait for events";
     eventfd2 ALLOW, "interpreters wait for events";
     membarrier ALLOW, "interpreters with threads";
+    sched_get_priority_max ALLOW, "NVRTC makes its threads with it; it changes nothing";
+    sched_get_priority_min ALLOW, "NVRTC makes its threads with it; it changes nothing";
     sched_setaffinity Rule::Refuse(EPERM), "a box stays on the CPUs it was given";
 ];
 

@@ -87,7 +87,7 @@ fn start(owner: &Owner, kernel: &str, slots: &[Vec<&Buffer>]) -> Worker {
             arch: format!("sm_{major}{minor}{suffix}"),
             flags: Vec::new(),
             include: Vec::new(),
-            library: None,
+            library: nvrtc(),
         },
         options().least,
         options().unsandboxed,
@@ -203,4 +203,49 @@ fn a_kernel_that_never_ends_is_ended_and_the_judge_goes_on() {
     drop(worker);
     let mut worker = start(&owner, "twice", &[vec![&x, &y]]);
     worker.call(&owner, 0, Duration::from_secs(10)).unwrap();
+}
+
+/// NVRTC of a private toolchain, or what the loader finds.
+fn nvrtc() -> Option<std::path::PathBuf> {
+    std::env::var_os("KSMITH_TEST_NVRTC").map(Into::into)
+}
+
+#[test]
+fn the_compiler_answers_from_its_box() {
+    let build = |source: &str| {
+        cuda::compile(
+            &CompileOptions {
+                sources: vec![("kernel.cu".to_owned(), source.to_owned())],
+                kernels: vec!["twice".to_owned()],
+                arch: "sm_90a".to_owned(),
+                flags: Vec::new(),
+                include: Vec::new(),
+                library: nvrtc(),
+            },
+            options().least,
+            options().unsandboxed,
+        )
+    };
+    match build(SOURCE) {
+        Ok(cubin) => {
+            assert_eq!(cubin.lowered["twice"], "twice");
+            assert_eq!(&cubin.image[1..4], b"ELF");
+            println!("compiled in {:.0} ms", cubin.ms);
+        }
+        Err(CudaError::Unavailable(why)) => {
+            println!("skipped: 1 compiler test ({why})");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    }
+    let error = build("extern \"C\" __global__ void twice() { oops }").unwrap_err();
+    assert!(
+        matches!(&error, CudaError::Fault(CudaFault::Load { message }) if message.contains("oops")),
+        "{error}"
+    );
+    let error = build("#include \"/etc/passwd\"\nextern \"C\" __global__ void twice() {}").unwrap_err();
+    assert!(
+        matches!(&error, CudaError::Fault(CudaFault::Load { .. })),
+        "{error}"
+    );
 }

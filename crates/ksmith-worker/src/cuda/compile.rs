@@ -61,18 +61,26 @@ pub fn compile(options: &CompileOptions, least: Level, unsandboxed: bool) -> Res
         memory_bytes: Some(8 << 30),
         ..Limits::default()
     };
-    let mut spec = BoxSpec::role(COMPILE_ROLE.name, Profile::Compiler)
+    let mut spec = BoxSpec::role(COMPILE_ROLE.name, Profile::Reference)
         .system()
         .fd(theirs)
         .limits(limits)
         .least(least);
     for folder in options.include.iter().chain(options.library.iter()) {
-        spec = spec.read_only(folder);
+        // Its built-ins lie beside a library.
+        let shown = if folder.is_file() {
+            folder.parent().unwrap_or(folder)
+        } else {
+            folder
+        };
+        spec = spec.read_only(shown);
     }
     if unsandboxed {
         spec = spec.unsandboxed();
     }
     let mut child = ksmith_box::spawn(&spec)?;
+    // Our copy of the other end must close, or a dead compiler would look like a slow one.
+    drop(spec);
     socket
         .set_timeout(Duration::from_secs(60))
         .map_err(CudaError::io("setting a deadline"))?;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::path::Path;
 use std::ptr;
 
 use libloading::{Library, Symbol};
@@ -46,6 +47,24 @@ type Lowered = unsafe extern "C" fn(Program, *const c_char, *mut *const c_char) 
 const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
 
 fn library(options: &CompileOptions) -> Result<Library, Failure> {
+    // NVRTC asks the loader for its built-ins by bare name: a private toolchain's must be there already.
+    let beside = options
+        .library
+        .as_deref()
+        .and_then(Path::parent)
+        .and_then(|folder| std::fs::read_dir(folder).ok());
+    for entry in beside.into_iter().flatten().filter_map(Result::ok) {
+        if entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with("libnvrtc-builtins.so")
+        {
+            // SAFETY: a data library of NVRTC without initialisers of its own.
+            if let Ok(library) = unsafe { Library::new(entry.path()) } {
+                std::mem::forget(library);
+            }
+        }
+    }
     let given: Vec<String> = options
         .library
         .iter()

@@ -1,11 +1,13 @@
 //! One end of the socket pair between judge and device worker: framed JSON, descriptors on the side.
 
+use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, recvmsg, sendmsg,
@@ -19,22 +21,22 @@ const LONGEST: usize = 256 << 20;
 /// Descriptors that travel with one message.
 const MOST_FDS: usize = 128;
 
-/// One end.
-pub(crate) struct Socket(UnixStream);
+/// One end. Bodies are read and written as files: a compiler's box forbids the calls that only sockets have.
+pub(crate) struct Socket(File);
 
 impl Socket {
     pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
         let (ours, theirs) = UnixStream::pair()?;
-        Ok((Self(ours), theirs.into()))
+        Ok((Self::from_fd(ours.into()), theirs.into()))
     }
 
     pub(crate) fn from_fd(fd: OwnedFd) -> Self {
-        Self(fd.into())
+        Self(File::from(fd))
     }
 
     pub(crate) fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
-        self.0
-            .set_read_timeout(Some(timeout.max(Duration::from_millis(1))))
+        let timeout = timeout.max(Duration::from_millis(1));
+        set_socket_timeout(&self.0, Timeout::Recv, Some(timeout)).map_err(io::Error::from)
     }
 
     /// Sends a message and the descriptors that belong to it, in groups of at most 128.
@@ -136,6 +138,6 @@ mod tests {
     fn an_impossible_length_is_refused_without_allocating_it() {
         let (near, far) = UnixStream::pair().unwrap();
         (&near).write_all(&[0xff; 8]).unwrap();
-        assert!(Socket(far).receive::<String>().is_err());
+        assert!(Socket::from_fd(far.into()).receive::<String>().is_err());
     }
 }

@@ -67,6 +67,8 @@ impl Worker {
             spec = spec.unsandboxed();
         }
         let child = ksmith_box::spawn(&spec)?;
+        // Our copy of the other end must close, or a dead worker would look like a slow one.
+        drop(spec);
         let mut worker = Self {
             socket,
             child,
@@ -199,12 +201,14 @@ impl Worker {
                     error.kind(),
                     std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut
                 );
+                let patience = Duration::from_millis(if timeout { 0 } else { 500 });
+                let ended = self.child.wait(Instant::now() + patience);
                 self.child.kill();
                 Err(CudaError::Fault(if timeout {
                     CudaFault::Timeout
                 } else {
                     CudaFault::Ended {
-                        how: error.to_string(),
+                        how: ended.to_string(),
                     }
                 }))
             }
