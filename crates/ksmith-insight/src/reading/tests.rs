@@ -95,7 +95,7 @@ fn each_rule_with_an_edit_becomes_the_main_reading_of_some_variant() {
         expects_double: false,
     };
     let plain = Context::default();
-    let cases: Vec<(&str, Context, Vec<(String, f64)>)> = vec![
+    let cases = vec![
         ("tensor/saturated", plain, on(&[("tensor_percent", 90.0)])),
         ("memory/dram-saturated", plain, on(&[("dram_percent", 91.0)])),
         ("launch/short", plain, on(&[("duration_ns", 4000.0)])),

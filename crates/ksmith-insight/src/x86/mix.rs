@@ -187,25 +187,25 @@ impl Mix {
         let base = instruction.memory_base();
         let on_stack = base == Register::RSP || (frame_is_rbp && base == Register::RBP);
         let bits = u32::try_from(instruction.memory_size().size() * 8).unwrap_or(0);
-        for memory in factory.info(instruction).used_memory() {
-            let (reads, writes) = match memory.access() {
-                OpAccess::Read | OpAccess::CondRead => (true, false),
-                OpAccess::Write | OpAccess::CondWrite => (false, true),
-                OpAccess::ReadWrite | OpAccess::ReadCondWrite => (true, true),
-                OpAccess::None | OpAccess::NoMemAccess => (false, false),
-            };
-            if reads && on_stack {
-                self.stack_loads += 1;
-            } else if reads {
-                *self.loads.entry(bits).or_default() += 1;
-            }
-            if writes && on_stack {
-                self.stack_stores += 1;
-            } else if writes {
-                *self.stores.entry(bits).or_default() += 1;
-            }
-            // A gather lists one access per lane; one instruction is one load.
+        // A gather lists one access per lane; one instruction is one load.
+        let Some(memory) = factory.info(instruction).used_memory().first() else {
             return;
+        };
+        let (reads, writes) = match memory.access() {
+            OpAccess::Read | OpAccess::CondRead => (true, false),
+            OpAccess::Write | OpAccess::CondWrite => (false, true),
+            OpAccess::ReadWrite | OpAccess::ReadCondWrite => (true, true),
+            OpAccess::None | OpAccess::NoMemAccess => (false, false),
+        };
+        if reads && on_stack {
+            self.stack_loads += 1;
+        } else if reads {
+            *self.loads.entry(bits).or_default() += 1;
+        }
+        if writes && on_stack {
+            self.stack_stores += 1;
+        } else if writes {
+            *self.stores.entry(bits).or_default() += 1;
         }
     }
 
