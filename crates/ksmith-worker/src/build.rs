@@ -1,10 +1,17 @@
 //! Compiles a candidate's sources into a library, boxed and cached.
 
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use ksmith_box::{BoxError, Level};
+use ksmith_box::{BoxError, BoxSpec, Ended, Finished, Level, Limits, Profile};
 use ksmith_task::Digest;
+
+/// No library of a kernel is larger.
+const LARGEST_LIBRARY: u64 = 64 << 20;
 
 /// A tool that changes the build so that mistakes become visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -88,7 +95,7 @@ pub struct Library {
 /// Why there is no library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// Stable code: `compile/error`, `compile/timeout`, `compile/memory`, `compile/forbidden-call`, `compile/no-entry`.
+    /// Stable code: `compile/error`, `compile/timeout`, `compile/memory`, `compile/forbidden-call`.
     pub code: &'static str,
     /// What the compiler said, capped; foreign text.
     pub stderr: String,
@@ -118,6 +125,201 @@ pub enum BuildError {
 }
 
 /// Compiles, or finds the same build in the cache.
-pub fn compile(_sources: &Sources, _options: &BuildOptions) -> Result<Build, BuildError> {
-    Err(BuildError::NoCompiler("gcc"))
+pub fn compile(sources: &Sources, options: &BuildOptions) -> Result<Build, BuildError> {
+    let started = Instant::now();
+    let compiler = if sources.files.iter().all(|file| file.ends_with(".c")) { "/usr/bin/gcc" } else { "/usr/bin/g++" };
+    if !Path::new(compiler).exists() {
+        return Err(BuildError::NoCompiler(if compiler.ends_with("gcc") { "gcc" } else { "g++" }));
+    }
+    let files = read_folder(&sources.folder)?;
+    let arguments = arguments(sources, options);
+    let key = key(&files, &arguments, compiler);
+    let path = options.cache.join(format!("{key}.so"));
+    if let Ok(bytes) = fs::read(&path) {
+        let log = fs::read_to_string(options.cache.join(format!("{key}.log"))).unwrap_or_default();
+        let (ms, log) = log.split_once('\n').unwrap_or(("0", ""));
+        return Ok(Build::Library(Library {
+            digest: Digest::of(&bytes),
+            path,
+            log: log.to_owned(),
+            ms: ms.parse().unwrap_or(0),
+            cached: true,
+        }));
+    }
+    let room = Room::create(&options.cache, &files)?;
+    let finished = boxed(compiler, &arguments, &room, options)?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let refused = |code| Ok(Build::Refused(Refused { code, stderr: text(&finished.stderr) }));
+    match &finished.ended {
+        Ended::Exited(0) => {}
+        Ended::Exited(_) | Ended::Signal(_) | Ended::Killed => return refused("compile/error"),
+        Ended::TimedOut => return refused("compile/timeout"),
+        Ended::OutOfMemory => return refused("compile/memory"),
+        Ended::ForbiddenCall(_) => return refused("compile/forbidden-call"),
+    }
+    let Some(bytes) = room.library()? else { return refused("compile/error") };
+    let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let log = text(&finished.stderr);
+    keep(&options.cache, &format!("{key}.log"), format!("{ms}\n{log}").as_bytes(), 0o644)?;
+    keep(&options.cache, &format!("{key}.so"), &bytes, 0o555)?;
+    Ok(Build::Library(Library { digest: Digest::of(&bytes), path, log, ms, cached: false }))
 }
+
+/// The whole command line after the compiler's name; sources and headers are found from the working folder.
+fn arguments(sources: &Sources, options: &BuildOptions) -> Vec<String> {
+    let fixed = ["-shared", "-fPIC", "-fdiagnostics-color=never", "-frandom-seed=ksmith", "-Wl,--build-id=none", "-I."];
+    let sanitizer: &[&str] = match options.sanitizer {
+        None => &[],
+        Some(Sanitizer::Address) => &["-fsanitize=address", "-g1"],
+        Some(Sanitizer::Undefined) => &["-fsanitize=undefined", "-fno-sanitize-recover=undefined", "-g1"],
+        Some(Sanitizer::Thread) => &["-fsanitize=thread", "-g1"],
+    };
+    sources
+        .flags
+        .iter()
+        .map(String::as_str)
+        .chain(fixed)
+        .chain(sanitizer.iter().copied())
+        .chain(["-o", "../out/library.so"])
+        .map(str::to_owned)
+        .chain(sources.files.iter().map(|file| format!("./{file}")))
+        .chain(["-lm".to_owned()])
+        .collect()
+}
+
+fn key(files: &BTreeMap<String, Vec<u8>>, arguments: &[String], compiler: &str) -> Digest {
+    let version = compiler_version(compiler);
+    let machine = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    // `-march=native` depends on these two lines.
+    let machine: String =
+        machine.lines().filter(|l| l.starts_with("model name") || l.starts_with("flags")).take(2).collect();
+    let command = arguments.join("\0");
+    let own = [("compiler", version.as_bytes()), ("machine", machine.as_bytes()), ("command", command.as_bytes())];
+    Digest::of_parts(own.into_iter().chain(files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice()))))
+}
+
+/// Path, size and time of the compiler's file: another compiler is another build.
+fn compiler_version(compiler: &str) -> String {
+    let file = fs::canonicalize(compiler).unwrap_or_else(|_| PathBuf::from(compiler));
+    let facts = fs::metadata(&file).map(|metadata| (metadata.len(), metadata.modified().ok()));
+    format!("{} {facts:?}", file.display())
+}
+
+fn io_error<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(std::io::Error) -> BuildError + 'a {
+    move |source| BuildError::Io { what, path: path.to_owned(), source }
+}
+
+/// All regular files of a candidate's folder, by relative name; links and hidden files are left out.
+fn read_folder(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>, BuildError> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next).map_err(io_error("read the folder", &next))? {
+            let entry = entry.map_err(io_error("read the folder", &next))?;
+            let (path, kind) = (entry.path(), entry.file_type().map_err(io_error("look at", &next))?);
+            let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+            if kind.is_dir() && !hidden {
+                folders.push(path);
+            } else if kind.is_file() && !hidden {
+                let bytes = fs::read(&path).map_err(io_error("read", &path))?;
+                let name = path.strip_prefix(folder).unwrap_or(&path).display().to_string();
+                files.insert(name, bytes);
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Writes a file of the cache so that nobody ever sees half of it.
+fn keep(cache: &Path, name: &str, bytes: &[u8], mode: u32) -> Result<(), BuildError> {
+    let path = cache.join(name);
+    let partial = cache.join(format!(".{name}.{}", unique()));
+    fs::write(&partial, bytes)
+        .and_then(|()| fs::set_permissions(&partial, fs::Permissions::from_mode(mode)))
+        .and_then(|()| fs::rename(&partial, &path))
+        .map_err(io_error("write", &path))
+}
+
+fn unique() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A private copy of the sources and a folder for the output; removed when dropped.
+struct Room {
+    folder: PathBuf,
+}
+
+impl Room {
+    fn create(cache: &Path, files: &BTreeMap<String, Vec<u8>>) -> Result<Self, BuildError> {
+        fs::create_dir_all(cache).map_err(io_error("make the folder", cache))?;
+        let cache = fs::canonicalize(cache).map_err(io_error("find the folder", cache))?;
+        let room = Self { folder: cache.join(format!(".build-{}", unique())) };
+        for folder in [room.source(), room.output()] {
+            fs::create_dir_all(&folder).map_err(io_error("make the folder", &folder))?;
+        }
+        for (name, bytes) in files {
+            let path = room.source().join(name);
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent).map_err(io_error("make the folder", parent))?;
+            }
+            fs::write(&path, bytes).map_err(io_error("write", &path))?;
+        }
+        Ok(room)
+    }
+
+    fn source(&self) -> PathBuf {
+        self.folder.join("source")
+    }
+
+    fn output(&self) -> PathBuf {
+        self.folder.join("out")
+    }
+
+    /// The library, if the compiler left a plain file of reasonable size.
+    fn library(&self) -> Result<Option<Vec<u8>>, BuildError> {
+        let path = self.output().join("library.so");
+        match fs::symlink_metadata(&path) {
+            Ok(metadata) if metadata.is_file() && metadata.len() <= LARGEST_LIBRARY => {
+                fs::read(&path).map(Some).map_err(io_error("read", &path))
+            }
+            Ok(_) | Err(_) => Ok(None),
+        }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn boxed(compiler: &str, arguments: &[String], room: &Room, options: &BuildOptions) -> Result<Finished, BoxError> {
+    let limits = Limits {
+        wall: Some(options.wall),
+        cpu: Some(options.wall),
+        memory_bytes: Some(options.memory_bytes),
+        file_bytes: Some(LARGEST_LIBRARY),
+        processes: Some(24),
+        ..Limits::default()
+    };
+    let mut spec = BoxSpec::program(compiler, Profile::Compiler)
+        .system()
+        .read_only(room.source())
+        .read_write(room.output())
+        .cwd(&room.source())
+        .env("PATH", "/usr/bin:/bin")
+        .env("LC_ALL", "C")
+        .env("TMPDIR", &room.output().display().to_string())
+        .args(arguments)
+        .limits(limits)
+        .least(options.least);
+    if options.unsandboxed {
+        spec = spec.unsandboxed();
+    }
+    ksmith_box::run(&spec)
+}
+
+#[cfg(test)]
+#[path = "build_tests.rs"]
+mod tests;
