@@ -127,9 +127,17 @@ pub enum BuildError {
 /// Compiles, or finds the same build in the cache.
 pub fn compile(sources: &Sources, options: &BuildOptions) -> Result<Build, BuildError> {
     let started = Instant::now();
-    let compiler = if sources.files.iter().all(|file| file.ends_with(".c")) { "/usr/bin/gcc" } else { "/usr/bin/g++" };
+    let compiler = if sources.files.iter().all(|file| file.ends_with(".c")) {
+        "/usr/bin/gcc"
+    } else {
+        "/usr/bin/g++"
+    };
     if !Path::new(compiler).exists() {
-        return Err(BuildError::NoCompiler(if compiler.ends_with("gcc") { "gcc" } else { "g++" }));
+        return Err(BuildError::NoCompiler(if compiler.ends_with("gcc") {
+            "gcc"
+        } else {
+            "g++"
+        }));
     }
     let files = read_folder(&sources.folder)?;
     let arguments = arguments(sources, options);
@@ -149,7 +157,12 @@ pub fn compile(sources: &Sources, options: &BuildOptions) -> Result<Build, Build
     let room = Room::create(&options.cache, &files)?;
     let finished = boxed(compiler, &arguments, &room, options)?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let refused = |code| Ok(Build::Refused(Refused { code, stderr: text(&finished.stderr) }));
+    let refused = |code| {
+        Ok(Build::Refused(Refused {
+            code,
+            stderr: text(&finished.stderr),
+        }))
+    };
     match &finished.ended {
         Ended::Exited(0) => {}
         Ended::Exited(_) | Ended::Signal(_) | Ended::Killed => return refused("compile/error"),
@@ -157,17 +170,37 @@ pub fn compile(sources: &Sources, options: &BuildOptions) -> Result<Build, Build
         Ended::OutOfMemory => return refused("compile/memory"),
         Ended::ForbiddenCall(_) => return refused("compile/forbidden-call"),
     }
-    let Some(bytes) = room.library()? else { return refused("compile/error") };
+    let Some(bytes) = room.library()? else {
+        return refused("compile/error");
+    };
     let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let log = text(&finished.stderr);
-    keep(&options.cache, &format!("{key}.log"), format!("{ms}\n{log}").as_bytes(), 0o644)?;
+    keep(
+        &options.cache,
+        &format!("{key}.log"),
+        format!("{ms}\n{log}").as_bytes(),
+        0o644,
+    )?;
     keep(&options.cache, &format!("{key}.so"), &bytes, 0o555)?;
-    Ok(Build::Library(Library { digest: Digest::of(&bytes), path, log, ms, cached: false }))
+    Ok(Build::Library(Library {
+        digest: Digest::of(&bytes),
+        path,
+        log,
+        ms,
+        cached: false,
+    }))
 }
 
 /// The whole command line after the compiler's name; sources and headers are found from the working folder.
 fn arguments(sources: &Sources, options: &BuildOptions) -> Vec<String> {
-    let fixed = ["-shared", "-fPIC", "-fdiagnostics-color=never", "-frandom-seed=ksmith", "-Wl,--build-id=none", "-I."];
+    let fixed = [
+        "-shared",
+        "-fPIC",
+        "-fdiagnostics-color=never",
+        "-frandom-seed=ksmith",
+        "-Wl,--build-id=none",
+        "-I.",
+    ];
     let sanitizer: &[&str] = match options.sanitizer {
         None => &[],
         Some(Sanitizer::Address) => &["-fsanitize=address", "-g1"],
@@ -191,11 +224,24 @@ fn key(files: &BTreeMap<String, Vec<u8>>, arguments: &[String], compiler: &str) 
     let version = compiler_version(compiler);
     let machine = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     // `-march=native` depends on these two lines.
-    let machine: String =
-        machine.lines().filter(|l| l.starts_with("model name") || l.starts_with("flags")).take(2).collect();
+    let machine: String = machine
+        .lines()
+        .filter(|l| l.starts_with("model name") || l.starts_with("flags"))
+        .take(2)
+        .collect();
     let command = arguments.join("\0");
-    let own = [("compiler", version.as_bytes()), ("machine", machine.as_bytes()), ("command", command.as_bytes())];
-    Digest::of_parts(own.into_iter().chain(files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice()))))
+    let own = [
+        ("compiler", version.as_bytes()),
+        ("machine", machine.as_bytes()),
+        ("command", command.as_bytes()),
+    ];
+    Digest::of_parts(
+        own.into_iter().chain(
+            files
+                .iter()
+                .map(|(name, bytes)| (name.as_str(), bytes.as_slice())),
+        ),
+    )
 }
 
 /// Path, size and time of the compiler's file: another compiler is another build.
@@ -206,7 +252,11 @@ fn compiler_version(compiler: &str) -> String {
 }
 
 fn io_error<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(std::io::Error) -> BuildError + 'a {
-    move |source| BuildError::Io { what, path: path.to_owned(), source }
+    move |source| BuildError::Io {
+        what,
+        path: path.to_owned(),
+        source,
+    }
 }
 
 /// All regular files of a candidate's folder, by relative name; links and hidden files are left out.
@@ -216,7 +266,10 @@ fn read_folder(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>, BuildError> {
     while let Some(next) = folders.pop() {
         for entry in fs::read_dir(&next).map_err(io_error("read the folder", &next))? {
             let entry = entry.map_err(io_error("read the folder", &next))?;
-            let (path, kind) = (entry.path(), entry.file_type().map_err(io_error("look at", &next))?);
+            let (path, kind) = (
+                entry.path(),
+                entry.file_type().map_err(io_error("look at", &next))?,
+            );
             let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
             if kind.is_dir() && !hidden {
                 folders.push(path);
@@ -254,7 +307,9 @@ impl Room {
     fn create(cache: &Path, files: &BTreeMap<String, Vec<u8>>) -> Result<Self, BuildError> {
         fs::create_dir_all(cache).map_err(io_error("make the folder", cache))?;
         let cache = fs::canonicalize(cache).map_err(io_error("find the folder", cache))?;
-        let room = Self { folder: cache.join(format!(".build-{}", unique())) };
+        let room = Self {
+            folder: cache.join(format!(".build-{}", unique())),
+        };
         for folder in [room.source(), room.output()] {
             fs::create_dir_all(&folder).map_err(io_error("make the folder", &folder))?;
         }
@@ -294,7 +349,12 @@ impl Drop for Room {
     }
 }
 
-fn boxed(compiler: &str, arguments: &[String], room: &Room, options: &BuildOptions) -> Result<Finished, BoxError> {
+fn boxed(
+    compiler: &str,
+    arguments: &[String],
+    room: &Room,
+    options: &BuildOptions,
+) -> Result<Finished, BoxError> {
     let limits = Limits {
         wall: Some(options.wall),
         cpu: Some(options.wall),

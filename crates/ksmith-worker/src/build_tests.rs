@@ -25,7 +25,8 @@ fn refused(source: &str) -> Refused {
 
 #[test]
 fn the_same_sources_give_the_same_library_from_cache_or_not() {
-    let (_folder, sources, options) = candidate("#include <math.h>\nvoid kernel(float *x) { *x = expf(*x); }\n");
+    let (_folder, sources, options) =
+        candidate("#include <math.h>\nvoid kernel(float *x) { *x = expf(*x); }\n");
     let build = |options: &BuildOptions| match compile(&sources, options).unwrap() {
         Build::Library(library) => library,
         Build::Refused(refused) => panic!("{refused:?}"),
@@ -34,14 +35,27 @@ fn the_same_sources_give_the_same_library_from_cache_or_not() {
     assert!(!first.cached && first.path.exists());
     println!("compile: {} ms", first.ms);
     let second = build(&options);
-    assert_eq!(second, Library { cached: true, ..first.clone() });
+    assert_eq!(
+        second,
+        Library {
+            cached: true,
+            ..first.clone()
+        }
+    );
     let elsewhere = build(&BuildOptions::new(&options.cache.join("other")));
     assert!(!elsewhere.cached);
     assert_eq!(elsewhere.digest, first.digest);
     fs::write(sources.folder.join("header.h"), "").unwrap();
     assert!(!build(&options).cached, "a new header may change the build");
-    let left: Vec<_> = fs::read_dir(&options.cache).unwrap().flatten().map(|entry| entry.file_name()).collect();
-    assert!(left.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{left:?}");
+    let left: Vec<_> = fs::read_dir(&options.cache)
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
+    assert!(
+        left.iter().all(|name| !name.to_string_lossy().starts_with('.')),
+        "{left:?}"
+    );
 }
 
 #[test]
@@ -57,15 +71,24 @@ fn files_outside_cannot_be_included_or_embedded() {
     let secret = folder.path().join("secret.h");
     fs::write(&secret, "#define SECRET 42\n").unwrap();
     for source in [
-        format!("#include \"{}\"\nint kernel(void) {{ return SECRET; }}\n", secret.display()),
+        format!(
+            "#include \"{}\"\nint kernel(void) {{ return SECRET; }}\n",
+            secret.display()
+        ),
         "#include \"../secret.h\"\nint kernel(void) { return SECRET; }\n".to_owned(),
         "#include \"../../../secret.h\"\nint kernel(void) { return SECRET; }\n".to_owned(),
-        format!("__asm__(\".incbin \\\"{}\\\"\");\nint kernel(void) {{ return 0; }}\n", secret.display()),
+        format!(
+            "__asm__(\".incbin \\\"{}\\\"\");\nint kernel(void) {{ return 0; }}\n",
+            secret.display()
+        ),
         "__asm__(\".incbin \\\"/etc/passwd\\\"\");\nint kernel(void) { return 0; }\n".to_owned(),
     ] {
         fs::write(sources.folder.join("kernel.c"), &source).unwrap();
         let build = compile(&sources, &options).unwrap();
-        assert!(matches!(&build, Build::Refused(r) if r.code == "compile/error"), "{source}: {build:?}");
+        assert!(
+            matches!(&build, Build::Refused(r) if r.code == "compile/error"),
+            "{source}: {build:?}"
+        );
     }
 }
 
@@ -96,8 +119,11 @@ fn a_compile_time_bomb_is_stopped() {
 #[test]
 fn cplusplus_is_compiled_too() {
     let (_folder, mut sources, options) = candidate("");
-    fs::write(sources.folder.join("kernel.cpp"), "#include <cmath>\nextern \"C\" void kernel(float *x) { *x = std::exp(*x); }\n")
-        .unwrap();
+    fs::write(
+        sources.folder.join("kernel.cpp"),
+        "#include <cmath>\nextern \"C\" void kernel(float *x) { *x = std::exp(*x); }\n",
+    )
+    .unwrap();
     sources.files = vec!["kernel.cpp".to_owned()];
     assert!(matches!(compile(&sources, &options).unwrap(), Build::Library(_)));
 }

@@ -13,3 +13,6 @@ pub mod cuda;
 pub fn intercept() {
     ksmith_box::intercept_with(&[cpu::ROLE, cuda::ROLE, cuda::COMPILE_ROLE]);
 }
+
+#[cfg(test)]
+ksmith_box::intercept_tests!(crate::intercept);

@@ -13,7 +13,11 @@ use std::ptr::NonNull;
 pub(super) const PAGE: u64 = 4096;
 
 fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
 }
 
 /// What the worker may do with a memory file.
@@ -48,13 +52,25 @@ impl Memory {
         // SAFETY: the descriptor is new and owned at once; the map is new, of exactly `length` bytes of a file of that
         // size that nobody can shrink; seals involve no memory.
         unsafe {
-            let fd = checked(libc::memfd_create(c"tensors".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING))?;
+            let fd = checked(libc::memfd_create(
+                c"tensors".as_ptr(),
+                libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING,
+            ))?;
             let fd = OwnedFd::from_raw_fd(fd);
             checked(libc::ftruncate(fd.as_raw_fd(), size))?;
             checked(libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals))?;
             let protection = libc::PROT_READ | libc::PROT_WRITE;
-            let start = libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_SHARED, fd.as_raw_fd(), 0);
-            let start = (start != libc::MAP_FAILED).then(|| NonNull::new(start.cast())).flatten();
+            let start = libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                protection,
+                libc::MAP_SHARED,
+                fd.as_raw_fd(),
+                0,
+            );
+            let start = (start != libc::MAP_FAILED)
+                .then(|| NonNull::new(start.cast()))
+                .flatten();
             let start = start.ok_or_else(io::Error::last_os_error)?;
             let memory = Self { start, length, fd };
             checked(libc::fcntl(memory.fd.as_raw_fd(), libc::F_ADD_SEALS, all))?;
@@ -112,13 +128,20 @@ pub(super) fn random() -> io::Result<u64> {
     let mut bytes = [0u8; 8];
     // SAFETY: the buffer is live and of the length given.
     let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    if count == 8 { Ok(u64::from_ne_bytes(bytes)) } else { Err(io::Error::last_os_error()) }
+    if count == 8 {
+        Ok(u64::from_ne_bytes(bytes))
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// Sends a byte and two descriptors to the worker.
 pub(super) fn send_memories(socket: RawFd, fds: [RawFd; 2]) -> io::Result<()> {
     let byte = [1u8];
-    let mut part = libc::iovec { iov_base: byte.as_ptr().cast_mut().cast(), iov_len: 1 };
+    let mut part = libc::iovec {
+        iov_base: byte.as_ptr().cast_mut().cast(),
+        iov_len: 1,
+    };
     let mut control = [0u64; 8];
     // SAFETY: all pointers live until `sendmsg` returns; `control` has room for two descriptors.
     unsafe {
@@ -132,8 +155,16 @@ pub(super) fn send_memories(socket: RawFd, fds: [RawFd; 2]) -> io::Result<()> {
         (*header).cmsg_type = libc::SCM_RIGHTS;
         (*header).cmsg_len = libc::CMSG_LEN(8) as _;
         libc::CMSG_DATA(header).cast::<[RawFd; 2]>().write_unaligned(fds);
-        let sent = libc::sendmsg(socket, &raw const message, libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT);
-        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        let sent = libc::sendmsg(
+            socket,
+            &raw const message,
+            libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT,
+        );
+        if sent < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -141,8 +172,7 @@ pub(super) fn send_memories(socket: RawFd, fds: [RawFd; 2]) -> io::Result<()> {
 pub(super) fn read_text(socket: RawFd) -> Option<Vec<u8>> {
     let mut bytes = vec![0u8; 1000];
     // SAFETY: the buffer is live and of the length given.
-    let count =
-        unsafe { libc::recv(socket, bytes.as_mut_ptr().cast(), bytes.len(), libc::MSG_DONTWAIT) };
+    let count = unsafe { libc::recv(socket, bytes.as_mut_ptr().cast(), bytes.len(), libc::MSG_DONTWAIT) };
     bytes.truncate(usize::try_from(count).ok()?);
     Some(bytes)
 }
@@ -152,7 +182,12 @@ pub(super) fn message_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut fds = [0; 2];
     // SAFETY: `fds` has room for two; both are new and owned at once.
     unsafe {
-        checked(libc::socketpair(libc::AF_UNIX, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC, 0, fds.as_mut_ptr()))?;
+        checked(libc::socketpair(
+            libc::AF_UNIX,
+            libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC,
+            0,
+            fds.as_mut_ptr(),
+        ))?;
         Ok((OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1])))
     }
 }
@@ -174,7 +209,9 @@ fn affinity() -> Option<libc::cpu_set_t> {
 pub(super) fn allowed_cpus() -> Vec<usize> {
     affinity().map_or_else(Vec::new, |set| {
         // SAFETY: every number is below the size of the set.
-        (0..libc::CPU_SETSIZE as usize).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
+        (0..libc::CPU_SETSIZE as usize)
+            .filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) })
+            .collect()
     })
 }
 

@@ -2,8 +2,11 @@
 //!
 //! The judge's half is [`Worker`]; the worker's half is [`ROLE`].
 
+mod buffers;
 mod fault;
 mod layout;
+mod memory;
+mod page;
 mod role;
 mod worker;
 

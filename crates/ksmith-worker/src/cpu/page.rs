@@ -94,7 +94,18 @@ pub(super) fn ring(word: &AtomicU32) {
 
 /// Sleeps until `word` is no longer `seen`, it is rung, or `nanos` passed.
 pub(super) fn sleep_on(word: &AtomicU32, seen: u32, nanos: i64) {
-    let limit = libc::timespec { tv_sec: nanos / 1_000_000_000, tv_nsec: nanos % 1_000_000_000 };
+    let limit = libc::timespec {
+        tv_sec: nanos / 1_000_000_000,
+        tv_nsec: nanos % 1_000_000_000,
+    };
     // SAFETY: the word and the time are live during the call.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, seen, &raw const limit) };
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT,
+            seen,
+            &raw const limit,
+        )
+    };
 }

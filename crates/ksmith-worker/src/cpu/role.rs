@@ -12,7 +12,10 @@ use super::memory::PAGE;
 use super::page::{self, Answers, Arguments, Commands};
 
 /// The role that a worker's helper runs.
-pub const ROLE: Role = Role { name: "cpu-worker", run };
+pub const ROLE: Role = Role {
+    name: "cpu-worker",
+    run,
+};
 
 /// Spins before a worker that may sleep does: about 50 µs.
 const PATIENCE: u32 = 2_000;
@@ -20,9 +23,46 @@ const PATIENCE: u32 = 2_000;
 /// Every signature of a kernel: integer-class arguments and vector-class arguments are assigned independently by the
 /// System V x86-64 and the AAPCS64 Linux conventions, so surplus ones harm nobody.
 type Entry = unsafe extern "C" fn(
-    u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64,
-    u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64,
-    f64, f64, f64, f64, f64, f64, f64, f64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    f64,
+    f64,
+    f64,
+    f64,
+    f64,
+    f64,
+    f64,
+    f64,
 );
 
 /// Where the fault handler writes; set once before foreign code is loaded.
@@ -64,11 +104,18 @@ fn catch_faults() {
 fn map(fd: RawFd, length: usize, protection: i32) -> Option<NonNull<u8>> {
     // SAFETY: a new map at an address of the kernel's choice.
     let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, libc::MAP_SHARED, fd, 0) };
-    if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
+    if start == libc::MAP_FAILED {
+        None
+    } else {
+        NonNull::new(start.cast())
+    }
 }
 
 fn say(socket: RawFd, text: &[u8]) {
-    let mut part = libc::iovec { iov_base: text.as_ptr().cast_mut().cast(), iov_len: text.len().min(900) };
+    let mut part = libc::iovec {
+        iov_base: text.as_ptr().cast_mut().cast(),
+        iov_len: text.len().min(900),
+    };
     // SAFETY: the message and its only part live until the call returns.
     unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
@@ -84,7 +131,11 @@ fn load(library: &CStr, entry: &CStr) -> Result<Entry, Vec<u8>> {
     unsafe {
         let words = || {
             let text = libc::dlerror();
-            if text.is_null() { b"unknown".to_vec() } else { CStr::from_ptr(text).to_bytes().to_vec() }
+            if text.is_null() {
+                b"unknown".to_vec()
+            } else {
+                CStr::from_ptr(text).to_bytes().to_vec()
+            }
         };
         let handle = libc::dlopen(library.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
         if handle.is_null() {
@@ -99,13 +150,23 @@ fn load(library: &CStr, entry: &CStr) -> Result<Entry, Vec<u8>> {
 }
 
 fn run(context: &RoleContext) -> i32 {
-    let [library, entry, wait] = context.args.as_slice() else { return 2 };
-    let &[socket, commands, answers] = context.fds.as_slice() else { return 2 };
-    let (Ok(library), Ok(entry)) = (CString::new(library.as_str()), CString::new(entry.as_str())) else { return 2 };
+    let [library, entry, wait] = context.args.as_slice() else {
+        return 2;
+    };
+    let &[socket, commands, answers] = context.fds.as_slice() else {
+        return 2;
+    };
+    let (Ok(library), Ok(entry)) = (CString::new(library.as_str()), CString::new(entry.as_str())) else {
+        return 2;
+    };
     let may_sleep = wait == "hybrid";
-    let Some(commands) = map(commands, size_of::<Commands>(), libc::PROT_READ) else { return 2 };
+    let Some(commands) = map(commands, size_of::<Commands>(), libc::PROT_READ) else {
+        return 2;
+    };
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    let Some(answers) = map(answers, size_of::<Answers>(), protection) else { return 2 };
+    let Some(answers) = map(answers, size_of::<Answers>(), protection) else {
+        return 2;
+    };
     ANSWERS.store(answers.cast().as_ptr(), Ordering::Relaxed);
     let (commands, answers) = (page::commands(commands), page::answers(answers));
     catch_faults();
@@ -130,8 +191,16 @@ fn serve(commands: &Commands, answers: &Answers, socket: RawFd, entry: Entry, ma
         let next = commands.sequence.load(Ordering::Acquire);
         if next != sequence {
             sequence = next;
-            let (first, count) = (commands.first.load(Ordering::Relaxed), commands.count.load(Ordering::Relaxed));
-            for arguments in commands.arguments.iter().skip(first as usize).take(count as usize) {
+            let (first, count) = (
+                commands.first.load(Ordering::Relaxed),
+                commands.count.load(Ordering::Relaxed),
+            );
+            for arguments in commands
+                .arguments
+                .iter()
+                .skip(first as usize)
+                .take(count as usize)
+            {
                 call(entry, arguments, answers);
             }
             answers.done.store(next, Ordering::Release);
@@ -168,7 +237,10 @@ fn serve(commands: &Commands, answers: &Answers, socket: RawFd, entry: Entry, ma
 /// Receives the two memories of a layout.
 fn receive_memories(socket: RawFd) -> Option<[RawFd; 2]> {
     let mut byte = [0u8; 1];
-    let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
+    let mut part = libc::iovec {
+        iov_base: byte.as_mut_ptr().cast(),
+        iov_len: 1,
+    };
     let mut control = [0u64; 8];
     // SAFETY: all pointers live until `recvmsg` returns; the header is checked before its data are read.
     unsafe {
@@ -188,23 +260,47 @@ fn receive_memories(socket: RawFd) -> Option<[RawFd; 2]> {
 
 /// Takes the old buffers away and maps the new ones where the judge says; returns 0 or the error number.
 fn remap(commands: &Commands, socket: RawFd, mapped: &mut Vec<(u64, u64)>) -> u64 {
-    let errno = || std::io::Error::last_os_error().raw_os_error().map_or(u64::MAX, |code| code as u64);
+    let errno = || {
+        std::io::Error::last_os_error()
+            .raw_os_error()
+            .map_or(u64::MAX, |code| code as u64)
+    };
     for (start, length) in mapped.drain(..) {
         // SAFETY: a region that an earlier layout mapped; nothing of ours points into it.
         unsafe { libc::munmap(start as *mut libc::c_void, length as usize) };
     }
-    let Some(memories) = receive_memories(socket) else { return errno() };
+    let Some(memories) = receive_memories(socket) else {
+        return errno();
+    };
     let count = commands.segments.load(Ordering::Relaxed) as usize;
     let mut result = 0;
     for segment in commands.table.iter().take(count) {
-        let (address, length) = (segment.address.load(Ordering::Relaxed), segment.length.load(Ordering::Relaxed));
-        let (offset, writable) = (segment.offset.load(Ordering::Relaxed), segment.memory.load(Ordering::Relaxed) == 1);
-        let protection = if writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
+        let (address, length) = (
+            segment.address.load(Ordering::Relaxed),
+            segment.length.load(Ordering::Relaxed),
+        );
+        let (offset, writable) = (
+            segment.offset.load(Ordering::Relaxed),
+            segment.memory.load(Ordering::Relaxed) == 1,
+        );
+        let protection = if writable {
+            libc::PROT_READ | libc::PROT_WRITE
+        } else {
+            libc::PROT_READ
+        };
         let (outer, outer_length) = (address - PAGE, length + 2 * PAGE);
         // SAFETY: the guard region is only made where nothing is mapped yet; the buffer replaces its middle.
         let placed = unsafe {
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
-            let guard = libc::mmap(outer as *mut _, outer_length as usize, libc::PROT_NONE, flags, -1, 0);
+            let flags =
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+            let guard = libc::mmap(
+                outer as *mut _,
+                outer_length as usize,
+                libc::PROT_NONE,
+                flags,
+                -1,
+                0,
+            );
             if guard != libc::MAP_FAILED {
                 mapped.push((outer, outer_length));
             }
@@ -256,16 +352,22 @@ fn control_bits() -> u64 {
 }
 
 fn call(entry: Entry, arguments: &Arguments, answers: &Answers) {
-    let i = arguments.integers.each_ref().map(|value| value.load(Ordering::Relaxed));
+    let i = arguments
+        .integers
+        .each_ref()
+        .map(|value| value.load(Ordering::Relaxed));
     // A `float` travels in the low bits of its vector register.
-    let f = arguments.floats.each_ref().map(|value| f64::from_bits(value.load(Ordering::Relaxed)));
+    let f = arguments
+        .floats
+        .each_ref()
+        .map(|value| f64::from_bits(value.load(Ordering::Relaxed)));
     let before = control_bits();
     // SAFETY: foreign code with the arguments that its contract promises; whatever it does stays in this box.
     unsafe {
         entry(
-            i[0], i[1], i[2], i[3], i[4], i[5], i[6], i[7], i[8], i[9], i[10], i[11], i[12], i[13], i[14], i[15],
-            i[16], i[17], i[18], i[19], i[20], i[21], i[22], i[23], i[24], i[25], i[26], i[27], i[28], i[29], i[30],
-            i[31], f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7],
+            i[0], i[1], i[2], i[3], i[4], i[5], i[6], i[7], i[8], i[9], i[10], i[11], i[12], i[13], i[14],
+            i[15], i[16], i[17], i[18], i[19], i[20], i[21], i[22], i[23], i[24], i[25], i[26], i[27], i[28],
+            i[29], i[30], i[31], f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7],
         );
     }
     if control_bits() != before {

@@ -1,11 +1,27 @@
 //! The judge's half: starts a worker, gives it buffers, times its answers.
 
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use ksmith_box::Level;
+use ksmith_box::{BoxSpec, Child, Ended, Level, Limits, Profile};
 
-use super::{Layout, Probe, Scalar, WorkerError};
+use super::buffers::{Buffers, Dice};
+use super::memory::{self, Memory, Pinned, WorkerMay};
+use super::page::{self, Answers, Commands};
+use super::{Fault, FaultKind, Layout, Probe, Scalar, Side, WorkerError};
+
+/// Address space beyond the worker's own memory: buffers and their guards.
+const ADDRESS_SPACE: u64 = 8 << 30;
+/// Limit of everything that is no call: mapping, waking up.
+const HOUSEKEEPING: Duration = Duration::from_secs(10);
+/// A worker that does not wake up in this time is stuck in the candidate's code.
+const WAKE_LIMIT: Duration = Duration::from_secs(2);
+/// How long a side that may sleep spins first.
+const PATIENCE: Duration = Duration::from_micros(50);
 
 /// How both sides wait for each other; recorded with every time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -30,7 +46,7 @@ pub struct WorkerSpec {
     pub cpus: Vec<usize>,
     /// Memory the worker may use beside its buffers.
     pub memory_bytes: u64,
-    /// How to wait.
+    /// How to wait; on a machine with one CPU always `Hybrid`.
     pub wait: Wait,
     /// Wall limit of loading (constructors run then).
     pub start_limit: Duration,
@@ -58,12 +74,21 @@ impl WorkerSpec {
 }
 
 /// What a call may take and what to read at once.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct CallOptions {
-    /// Time limit; afterwards the worker is killed.
+    /// Time limit; afterwards the worker is killed. Default: 5 s.
     pub deadline: Duration,
     /// Bytes to read the moment the clock stops, before the worker is frozen; secret positions.
     pub early: Vec<Probe>,
+}
+
+impl Default for CallOptions {
+    fn default() -> Self {
+        Self {
+            deadline: Duration::from_secs(5),
+            early: Vec::new(),
+        }
+    }
 }
 
 /// One answered call (or batch).
@@ -82,52 +107,501 @@ pub struct Call {
 /// A running worker. It is frozen whenever no method of it is running, and killed when dropped.
 #[derive(Debug)]
 pub struct Worker {
-    _private: (),
+    child: Child,
+    socket: OwnedFd,
+    commands: Memory,
+    answers: Memory,
+    buffers: Option<Buffers>,
+    axes: Vec<i64>,
+    dice: Dice,
+    wait: Wait,
+    judge_cpu: usize,
+    sequence: u64,
+    ping: u64,
+    layout: u64,
+    dead: bool,
+}
+
+/// Run-delay of the calling thread.
+fn own_run_delay() -> Option<u64> {
+    thread_local! {
+        static FILE: Option<File> = File::open("/proc/thread-self/schedstat").ok();
+    }
+    FILE.with(|file| {
+        let mut buffer = [0u8; 96];
+        let count = file.as_ref()?.read_at(&mut buffer, 0).ok()?;
+        std::str::from_utf8(&buffer[..count])
+            .ok()?
+            .split_whitespace()
+            .nth(1)?
+            .parse()
+            .ok()
+    })
+}
+
+/// Splits the CPUs: one for the judge, the others for the worker.
+fn split_cpus(spec: &WorkerSpec) -> (usize, Vec<usize>) {
+    let allowed = memory::allowed_cpus();
+    let free = |cpu: &&usize| !spec.cpus.contains(*cpu);
+    let judge = allowed
+        .iter()
+        .find(free)
+        .or(allowed.first())
+        .copied()
+        .unwrap_or(0);
+    if !spec.cpus.is_empty() {
+        return (judge, spec.cpus.clone());
+    }
+    let others: Vec<usize> = allowed.iter().copied().filter(|&cpu| cpu != judge).collect();
+    (
+        judge,
+        if others.is_empty() || spec.threads > others.len() {
+            allowed
+        } else {
+            others
+        },
+    )
+}
+
+/// Foreign text, made harmless: printable ASCII, short.
+fn harmless(text: &[u8]) -> String {
+    let keep = |byte: &u8| {
+        if (b' '..=b'~').contains(byte) {
+            char::from(*byte)
+        } else {
+            '?'
+        }
+    };
+    text.iter().take(400).map(keep).collect()
 }
 
 impl Worker {
     /// Starts a worker and loads the library. Death while loading is the candidate's fault.
-    pub fn start(_spec: &WorkerSpec) -> Result<Self, WorkerError> {
-        Err(WorkerError::Dead)
+    pub fn start(spec: &WorkerSpec) -> Result<Self, WorkerError> {
+        let io = |what| move |source| WorkerError::Io { what, source };
+        let commands =
+            Memory::new(size_of::<Commands>() as u64, WorkerMay::Read).map_err(io("make memory"))?;
+        let answers =
+            Memory::new(size_of::<Answers>() as u64, WorkerMay::Write).map_err(io("make memory"))?;
+        let (socket, theirs) = memory::message_pair().map_err(io("make a channel"))?;
+        let (judge_cpu, cpus) = split_cpus(spec);
+        let wait = if cpus.iter().any(|&cpu| cpu != judge_cpu) {
+            spec.wait
+        } else {
+            Wait::Hybrid
+        };
+        let library = std::fs::canonicalize(&spec.library).map_err(io("find the library"))?;
+        let limits = Limits {
+            wall: None,
+            cpu: None,
+            memory_bytes: Some(spec.memory_bytes),
+            address_space_bytes: Some(spec.memory_bytes.saturating_add(ADDRESS_SPACE)),
+            file_bytes: Some(0),
+            files: Some(64),
+            processes: Some(spec.threads as u64 + 4),
+            stack_bytes: Some(8 << 20),
+            output_bytes: 0,
+        };
+        let profile = if spec.threads > 1 {
+            Profile::WorkerThreads
+        } else {
+            Profile::Worker
+        };
+        let mut description = BoxSpec::role(super::ROLE.name, profile)
+            .arg(library.display().to_string())
+            .arg(&spec.entry)
+            .arg(if wait == Wait::Hybrid { "hybrid" } else { "spin" })
+            .read_only(&library)
+            .fd(theirs)
+            .fd(commands.descriptor().map_err(io("pass memory"))?)
+            .fd(answers.descriptor().map_err(io("pass memory"))?)
+            .limits(limits)
+            .cpus(cpus)
+            .least(spec.least);
+        for folder in ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache"] {
+            description = description.read_only(folder);
+        }
+        if spec.unsandboxed {
+            description = description.unsandboxed();
+        }
+        let child = ksmith_box::spawn(&description)?;
+        drop(description);
+        let mut worker = Self {
+            child,
+            socket,
+            commands,
+            answers,
+            buffers: None,
+            axes: Vec::new(),
+            dice: Dice::new()?,
+            wait,
+            judge_cpu,
+            sequence: 0,
+            ping: 0,
+            layout: 0,
+            dead: false,
+        };
+        worker.await_load(spec.start_limit)?;
+        worker.freeze()?;
+        Ok(worker)
+    }
+
+    fn await_load(&mut self, limit: Duration) -> Result<(), WorkerError> {
+        let deadline = Instant::now() + limit;
+        loop {
+            match self.answers().loaded.load(Ordering::Acquire) {
+                0 => {}
+                1 => return Ok(()),
+                2 => {
+                    let message = memory::read_text(self.socket.as_raw_fd()).unwrap_or_default();
+                    return self.fail(
+                        FaultKind::Load {
+                            message: harmless(&message),
+                        }
+                        .into(),
+                    );
+                }
+                _ => return self.fail(protocol("the load mark")),
+            }
+            if let Some(ended) = self.child.try_wait() {
+                let fault = self.fault_of(ended);
+                return self.fail(fault);
+            }
+            if Instant::now() >= deadline {
+                return self.fail(FaultKind::Timeout.into());
+            }
+            std::thread::sleep(Duration::from_micros(20));
+        }
+    }
+
+    fn commands(&self) -> &Commands {
+        page::commands(self.commands.start())
+    }
+
+    fn answers(&self) -> &Answers {
+        page::answers(self.answers.start())
+    }
+
+    /// Kills the worker and reports the fault.
+    fn fail<T>(&mut self, fault: Fault) -> Result<T, WorkerError> {
+        self.dead = true;
+        self.child.kill();
+        Err(WorkerError::Fault(fault))
+    }
+
+    /// What the end of the process says about the candidate; address and signal are the worker's claims, used for
+    /// naming a buffer only.
+    fn fault_of(&self, ended: Ended) -> Fault {
+        let signal = match ended {
+            Ended::Exited(code) => return FaultKind::Exited { code }.into(),
+            Ended::TimedOut => return FaultKind::Timeout.into(),
+            Ended::OutOfMemory => return FaultKind::OutOfMemory.into(),
+            Ended::ForbiddenCall(name) => return FaultKind::ForbiddenCall { name }.into(),
+            Ended::Killed => return protocol("the worker was killed"),
+            Ended::Signal(signal) => signal,
+        };
+        let answers = self.answers();
+        let claimed = answers.signal.load(Ordering::Acquire) == u64::try_from(signal).unwrap_or(0);
+        let address = answers.address.load(Ordering::Relaxed);
+        let place = self
+            .buffers
+            .as_ref()
+            .filter(|_| claimed)
+            .and_then(|buffers| buffers.locate(address));
+        match place {
+            Some((buffer, side)) => {
+                let kind = match (buffer.writable(), side) {
+                    (false, Side::Inside) => FaultKind::InputWrite,
+                    _ => FaultKind::Crash { signal },
+                };
+                Fault {
+                    kind,
+                    buffer: Some(buffer.name.clone()),
+                    side: Some(side),
+                }
+            }
+            None => FaultKind::Crash { signal }.into(),
+        }
+    }
+
+    fn freeze(&mut self) -> Result<(), WorkerError> {
+        Ok(self.child.freeze()?)
+    }
+
+    fn ring(&self) {
+        self.commands().bell.fetch_add(1, Ordering::Release);
+        if self.wait == Wait::Hybrid {
+            page::ring(&self.commands().bell);
+        }
+    }
+
+    /// Spins until `word` has `value`; anything but the value before is a broken protocol.
+    fn await_answer(
+        &mut self,
+        word: fn(&Answers) -> &AtomicU64,
+        value: u64,
+        limit: Duration,
+    ) -> Result<(), Fault> {
+        let started = Instant::now();
+        let mut next_look = PATIENCE;
+        loop {
+            for _ in 0..64 {
+                let now = word(self.answers()).load(Ordering::Acquire);
+                if now == value {
+                    return Ok(());
+                }
+                if now.wrapping_add(1) != value {
+                    return Err(protocol("an answer out of order"));
+                }
+                std::hint::spin_loop();
+            }
+            let elapsed = started.elapsed();
+            if elapsed > next_look {
+                next_look = elapsed + PATIENCE;
+                if let Some(ended) = self.child.try_wait() {
+                    return Err(self.fault_of(ended));
+                }
+                if elapsed > limit {
+                    return Err(FaultKind::Timeout.into());
+                }
+                if self.wait == Wait::Hybrid {
+                    let bell = self.answers().bell.load(Ordering::Acquire);
+                    if word(self.answers()).load(Ordering::Acquire) != value {
+                        page::sleep_on(&self.answers().bell, bell, 1_000_000);
+                    }
+                }
+            }
+        }
     }
 
     /// Gives the worker new buffers, at fresh addresses; the old ones are gone. Inputs are zero, outputs too.
-    pub fn layout(&mut self, _layout: &Layout) -> Result<(), WorkerError> {
-        Err(WorkerError::Dead)
+    pub fn layout(&mut self, layout: &Layout) -> Result<(), WorkerError> {
+        if self.dead {
+            return Err(WorkerError::Dead);
+        }
+        let mut buffers = Buffers::new(layout, &mut self.dice)?;
+        for attempt in 0.. {
+            buffers.scatter(&mut self.dice);
+            let commands = self.commands();
+            for (segment, buffer) in commands.table.iter().zip(&buffers.all) {
+                segment.address.store(buffer.address, Ordering::Relaxed);
+                segment
+                    .length
+                    .store(buffer.region_length as u64, Ordering::Relaxed);
+                segment.offset.store(buffer.region as u64, Ordering::Relaxed);
+                segment
+                    .memory
+                    .store(u64::from(buffer.writable()), Ordering::Relaxed);
+            }
+            commands
+                .segments
+                .store(buffers.all.len() as u64, Ordering::Relaxed);
+            if memory::send_memories(
+                self.socket.as_raw_fd(),
+                [buffers.read_only.fd(), buffers.writable.fd()],
+            )
+            .is_err()
+            {
+                return self.fail(protocol("the control channel is closed"));
+            }
+            self.layout += 1;
+            self.commands().layout.store(self.layout, Ordering::Release);
+            self.ring();
+            self.child.thaw()?;
+            let answer = self.await_answer(|answers| &answers.layout, self.layout, HOUSEKEEPING);
+            if let Err(fault) = answer {
+                return self.fail(fault);
+            }
+            self.freeze()?;
+            match self.answers().layout_error.load(Ordering::Relaxed) {
+                0 => break,
+                error if error == libc::EEXIST as u64 && attempt < 5 => {}
+                error if error == libc::ENOMEM as u64 => {
+                    return Err(WorkerError::Layout(
+                        "the worker has no room for these buffers".to_owned(),
+                    ));
+                }
+                _ => return self.fail(protocol("buffers could not be mapped")),
+            }
+        }
+        self.axes.clone_from(&layout.axes);
+        self.buffers = Some(buffers);
+        (0..layout.slots).try_for_each(|slot| self.set_scalars(slot, &layout.scalars))
     }
 
     /// The judge's writable view of a buffer (any access). Empty if there is no such buffer.
-    pub fn input_mut(&mut self, _slot: usize, _placement: usize) -> &mut [u8] {
-        &mut []
+    pub fn input_mut(&mut self, slot: usize, placement: usize) -> &mut [u8] {
+        self.buffers
+            .as_mut()
+            .map_or(&mut [], |buffers| buffers.bytes_mut(slot, placement))
     }
 
     /// A buffer's bytes; nobody changes them, the worker is frozen. Empty if there is no such buffer.
-    pub fn output(&self, _slot: usize, _placement: usize) -> &[u8] {
-        &[]
+    pub fn output(&self, slot: usize, placement: usize) -> &[u8] {
+        self.buffers
+            .as_ref()
+            .map_or(&[], |buffers| buffers.bytes(slot, placement))
     }
 
     /// Replaces the scalars of one slot.
-    pub fn set_scalars(&mut self, _slot: usize, _scalars: &[Scalar]) -> Result<(), WorkerError> {
-        Err(WorkerError::Dead)
+    pub fn set_scalars(&mut self, slot: usize, scalars: &[Scalar]) -> Result<(), WorkerError> {
+        let Some(buffers) = self.buffers.as_ref().filter(|buffers| slot < buffers.slots) else {
+            return Err(WorkerError::Layout(format!("there is no slot {slot}")));
+        };
+        let pointers = (0..buffers.placements)
+            .filter_map(|placement| buffers.get(slot, placement))
+            .map(|buffer| buffer.address + buffer.start as u64);
+        let integers = scalars.iter().filter_map(|scalar| match scalar {
+            Scalar::Int(value) => Some(*value),
+            Scalar::F32(_) | Scalar::F64(_) => None,
+        });
+        let integers: Vec<u64> = pointers
+            .chain(integers)
+            .chain(self.axes.iter().map(|axis| axis.cast_unsigned()))
+            .collect();
+        let floats: Vec<u64> = scalars
+            .iter()
+            .filter_map(|scalar| match scalar {
+                Scalar::Int(_) => None,
+                Scalar::F32(value) => Some(u64::from(value.to_bits())),
+                Scalar::F64(value) => Some(value.to_bits()),
+            })
+            .collect();
+        if integers.len() > page::MAX_INTEGERS || floats.len() > page::MAX_FLOATS {
+            return Err(WorkerError::Layout("too many scalars".to_owned()));
+        }
+        let arguments = &self.commands().arguments[slot];
+        let fill = |words: &[AtomicU64], values: &[u64]| {
+            for (index, word) in words.iter().enumerate() {
+                word.store(values.get(index).copied().unwrap_or(0), Ordering::Relaxed);
+            }
+        };
+        fill(&arguments.integers, &integers);
+        fill(&arguments.floats, &floats);
+        Ok(())
     }
 
     /// One challenge on one slot: start the clock, wait, stop the clock, read `early`, freeze, check canaries.
-    pub fn call(&mut self, _slot: usize, _options: &CallOptions) -> Result<Call, WorkerError> {
-        Err(WorkerError::Dead)
+    pub fn call(&mut self, slot: usize, options: &CallOptions) -> Result<Call, WorkerError> {
+        self.challenge(slot, 1, options)
     }
 
-    /// Slots `0..k` revealed together and timed as one, for the slope test.
-    pub fn call_batch(&mut self, _k: usize, _options: &CallOptions) -> Result<Call, WorkerError> {
-        Err(WorkerError::Dead)
+    /// Slots `0..k` revealed together and timed as one, for the slope test. `early` is read from slot 0.
+    pub fn call_batch(&mut self, k: usize, options: &CallOptions) -> Result<Call, WorkerError> {
+        self.challenge(0, k, options)
+    }
+
+    fn challenge(&mut self, first: usize, count: usize, options: &CallOptions) -> Result<Call, WorkerError> {
+        if self.dead {
+            return Err(WorkerError::Dead);
+        }
+        let fits = |buffers: &Buffers| count > 0 && first.saturating_add(count) <= buffers.slots;
+        let Some(mut buffers) = self.buffers.take_if(|buffers| fits(buffers)) else {
+            return Err(WorkerError::Layout(format!(
+                "there are no slots {first} to {}",
+                first + count
+            )));
+        };
+        let late = buffers.hide(first, count, &mut self.dice);
+        let pinned = Pinned::to(self.judge_cpu);
+        let awake = self.wake();
+        // From here to the start of the clock only the late lines are written.
+        buffers.reveal(&late);
+        self.buffers = Some(buffers);
+        let result = awake.and_then(|()| self.timed(first, count, options));
+        drop(pinned);
+        match result {
+            Ok(call) => Ok(call),
+            Err(WorkerError::Fault(fault)) => self.fail(fault),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Thaws the worker and waits until it listens.
+    fn wake(&mut self) -> Result<(), WorkerError> {
+        self.ping += 1;
+        self.commands().ping.store(self.ping, Ordering::Release);
+        self.ring();
+        self.child.thaw()?;
+        self.await_answer(|answers| &answers.pong, self.ping, WAKE_LIMIT)
+            .map_err(WorkerError::Fault)
+    }
+
+    fn timed(&mut self, first: usize, count: usize, options: &CallOptions) -> Result<Call, WorkerError> {
+        let (judge_before, worker_before) = (own_run_delay(), self.child.run_delay_ns());
+        self.sequence += 1;
+        let commands = self.commands();
+        commands.first.store(first as u64, Ordering::Relaxed);
+        commands.count.store(count as u64, Ordering::Relaxed);
+        let started = Instant::now();
+        commands.sequence.store(self.sequence, Ordering::Release);
+        if self.wait == Wait::Hybrid {
+            self.ring();
+        }
+        let answer = self.await_answer(|answers| &answers.done, self.sequence, options.deadline);
+        let elapsed = started.elapsed();
+        answer?;
+        // At once, before the worker is stopped: work that goes on behind the answer shows here.
+        let early = self.peek(first, &options.early);
+        let (judge_after, worker_after) = (own_run_delay(), self.child.run_delay_ns());
+        self.freeze()?;
+        if let Some(ended) = self.child.try_wait() {
+            return Err(WorkerError::Fault(self.fault_of(ended)));
+        }
+        if self.answers().control_bits.load(Ordering::Relaxed) != 0 {
+            return Err(WorkerError::Fault(FaultKind::ControlBits.into()));
+        }
+        if let Some(fault) = self
+            .buffers
+            .as_ref()
+            .and_then(|buffers| buffers.damage(first, count))
+        {
+            return Err(WorkerError::Fault(fault));
+        }
+        Ok(Call {
+            ns: u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
+            judge_preempted: judge_before != judge_after,
+            worker_preempted: worker_before != worker_after,
+            early,
+        })
+    }
+
+    fn peek(&self, slot: usize, probes: &[Probe]) -> Vec<u64> {
+        let Some(buffers) = &self.buffers else {
+            return Vec::new();
+        };
+        let read = |probe: &Probe| {
+            let buffer = buffers.get(slot, probe.placement)?;
+            let offset = usize::try_from(probe.offset).ok()?;
+            let inside = offset.checked_add(usize::from(probe.bytes.min(8)))? <= buffer.bytes;
+            inside.then(|| {
+                buffers
+                    .memory(buffer)
+                    .peek(buffer.range().start + offset, probe.bytes.min(8))
+            })
+        };
+        probes.iter().map(|probe| read(probe).unwrap_or(0)).collect()
     }
 
     /// The level of isolation that the worker really has.
     pub fn level(&self) -> Level {
-        Level::None
+        self.child.level()
+    }
+
+    /// How both sides wait; may differ from the specification on a machine with one CPU.
+    pub fn wait(&self) -> Wait {
+        self.wait
     }
 
     /// CPU time of the worker so far.
     pub fn cpu_time(&self) -> Option<Duration> {
-        None
+        self.child.cpu_time()
     }
+}
+
+fn protocol(what: &str) -> Fault {
+    FaultKind::Protocol {
+        what: what.to_owned(),
+    }
+    .into()
 }
