@@ -90,7 +90,7 @@ mod calls {
         fork SYS_fork, vfork SYS_vfork, open SYS_open, stat SYS_stat, lstat SYS_lstat, access SYS_access,
         readlink SYS_readlink, dup2 SYS_dup2, rename SYS_rename, unlink SYS_unlink, mkdir SYS_mkdir,
         rmdir SYS_rmdir, chmod SYS_chmod, pipe SYS_pipe, poll SYS_poll, select SYS_select, time SYS_time,
-        getpgrp SYS_getpgrp, arch_prctl SYS_arch_prctl, getrlimit SYS_getrlimit, alarm SYS_alarm,
+        getpgrp SYS_getpgrp, arch_prctl SYS_arch_prctl, getrlimit SYS_getrlimit, alarm SYS_alarm, pause SYS_pause,
         modify_ldt SYS_modify_ldt, iopl SYS_iopl, epoll_wait SYS_epoll_wait, link SYS_link, symlink SYS_symlink,
     );
 }
@@ -296,7 +296,8 @@ const NAMED: &[Entry] = table![
     truncate ALLOW, "";
 ];
 #[cfg(target_arch = "x86_64")]
-const NAMED_X86: &[Entry] = table![modify_ldt ALLOW, ""; iopl ALLOW, ""; link ALLOW, ""; symlink ALLOW, "";];
+const NAMED_X86: &[Entry] =
+    table![modify_ldt ALLOW, ""; pause ALLOW, ""; iopl ALLOW, ""; link ALLOW, ""; symlink ALLOW, "";];
 #[cfg(not(target_arch = "x86_64"))]
 const NAMED_X86: &[Entry] = &[];
 

@@ -7,7 +7,10 @@ use ksmith_box::{BoxSpec, Ended, Limits, Profile, Role, probe, run};
 ksmith_box::intercept_tests!(self::intercept);
 
 fn intercept() {
-    ksmith_box::intercept_with(&[Role { name: "nothing", run: |_| 0 }]);
+    ksmith_box::intercept_with(&[Role {
+        name: "nothing",
+        run: |_| 0,
+    }]);
 }
 
 #[test]
@@ -17,7 +20,14 @@ fn a_box_stands_and_falls_within_a_tenth_of_a_second() {
     println!("probe: {:?}", started.elapsed());
     for (name, limits) in [
         ("with control groups", Limits::default()),
-        ("without", Limits { memory_bytes: None, processes: None, ..Limits::default() }),
+        (
+            "without",
+            Limits {
+                memory_bytes: None,
+                processes: None,
+                ..Limits::default()
+            },
+        ),
     ] {
         let spec = BoxSpec::role("nothing", Profile::Worker).limits(limits);
         let mut times: Vec<Duration> = (0..20)

@@ -59,6 +59,7 @@ fn started(body: &str, threads: usize) -> Result<(tempfile::TempDir, Worker), Wo
     let spec = WorkerSpec {
         threads,
         start_limit: Duration::from_secs(3),
+        memory_bytes: 128 << 20,
         ..WorkerSpec::new(path, "kernel")
     };
     Worker::start(&spec).map(|worker| (folder, worker))
@@ -249,16 +250,19 @@ fn ends_of_the_process_are_told_apart() {
         fault("__builtin_trap();").kind,
         FaultKind::Crash { signal: libc::SIGILL }
     );
+    // A jump into a frame that is gone may even work; whatever it does, the judge lives.
     let games = "static jmp_buf there; void kernel(const float *x, float *y, float s, int64_t n) {
         static int calls; if (calls++ == 0) { setjmp(there); return; } longjmp(there, 1); }";
-    let kind = fault(games).kind;
-    assert!(
-        matches!(
-            kind,
-            FaultKind::Crash { .. } | FaultKind::Timeout | FaultKind::Protocol { .. }
-        ),
-        "{kind:?}"
-    );
+    if let Some(fault) = fault_with(games, 1, Edge::End) {
+        let kind = fault.kind;
+        assert!(
+            matches!(
+                kind,
+                FaultKind::Crash { .. } | FaultKind::Timeout | FaultKind::Protocol { .. }
+            ),
+            "{kind:?}"
+        );
+    }
 }
 
 #[test]
