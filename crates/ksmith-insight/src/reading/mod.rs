@@ -108,7 +108,7 @@ pub fn read(profile: &KernelProfile, context: Context) -> ProfileReading {
         "expects_double" => Some(f64::from(u8::from(context.expects_double))),
         _ => profile.metrics.get(name),
     };
-    let mut all = Vec::new();
+    let mut all: Vec<Reading> = Vec::new();
     let mut dimensions: Vec<DimensionReading> = Dimension::ALL
         .into_iter()
         .map(|dimension| DimensionReading {
@@ -118,6 +118,9 @@ pub fn read(profile: &KernelProfile, context: Context) -> ProfileReading {
         })
         .collect();
     for rule in rules() {
+        if rule.fallback && all.iter().any(|reading| reading.edit.is_some()) {
+            continue;
+        }
         let holds = rule.holds(&metric);
         for entry in dimensions
             .iter_mut()

@@ -46,6 +46,9 @@ pub struct Rule {
     /// Names that the search understands.
     #[serde(default)]
     pub strategies: Vec<String>,
+    /// Whether it holds only where no rule with an edit before it does.
+    #[serde(default)]
+    pub fallback: bool,
 }
 
 #[derive(Deserialize)]

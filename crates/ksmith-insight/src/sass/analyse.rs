@@ -99,11 +99,12 @@ fn kernel(code: &Code, report: &mut Report) -> KernelCode {
             ));
         }
     }
-    let branches = code
+    let nodes: Vec<loops::Node> = code
         .instructions
         .iter()
-        .filter_map(|instruction| Some((instruction.address, code.target(instruction)?)));
-    let loops = loops::find(branches)
+        .map(|instruction| node(code, instruction))
+        .collect();
+    let loops = loops::find(&nodes)
         .into_iter()
         .map(|range| {
             let body: Vec<&Instruction> = code
@@ -111,11 +112,9 @@ fn kernel(code: &Code, report: &mut Report) -> KernelCode {
                 .iter()
                 .filter(|instruction| range.holds(instruction.address))
                 .collect();
-            LoopCode {
-                range,
-                line: body.iter().find_map(|instruction| instruction.line.clone()),
-                mix: Mix::of(body),
-            }
+            let line = body.iter().find_map(|instruction| instruction.line.clone());
+            let mix = Mix::of(body);
+            LoopCode { range, line, mix }
         })
         .collect();
     let max_live = code
@@ -136,6 +135,23 @@ fn kernel(code: &Code, report: &mut Report) -> KernelCode {
         whole: Mix::of(&code.instructions),
         loops,
         max_live,
+    }
+}
+
+/// How control leaves an instruction. A branch under a predicate, or one that takes a condition, may fall through.
+fn node(code: &Code, instruction: &Instruction) -> loops::Node {
+    let base = instruction.opcode.split('.').next().unwrap_or_default();
+    let target = code.target(instruction);
+    let conditional = instruction.predicated || (base == "BRA" && instruction.operands.contains(','));
+    let leaves = matches!(
+        base,
+        "BRA" | "BRX" | "BRXU" | "JMP" | "JMX" | "EXIT" | "RET" | "KILL"
+    );
+    loops::Node {
+        address: instruction.address,
+        target,
+        falls: !leaves || conditional,
+        ends: leaves,
     }
 }
 
@@ -419,6 +435,21 @@ mod tests {
         let code = kernel(&sass, "tma_wgmma");
         assert!(code.whole.tensor.contains_key(&TensorClass::Hgmma));
         assert!(code.whole.bulk_copies > 0 && code.whole.mbarriers > 0);
+        // Waits that are retried out of line are loops of a few instructions; the main loop holds copies and products.
+        let main: Vec<&LoopCode> = code
+            .loops
+            .iter()
+            .filter(|body| body.mix.uses_tensor_cores())
+            .collect();
+        assert_eq!(
+            main.len(),
+            2,
+            "the loop that is unrolled by four, and the one for what remains"
+        );
+        assert!(
+            main.iter()
+                .all(|body| body.range.depth == 0 && body.mix.bulk_copies > 0)
+        );
         assert_ne!(
             sass.report.scale(),
             Scale::Incomplete,
@@ -451,7 +482,7 @@ mod tests {
             kernel(sass, "vector_copy")
                 .loops
                 .iter()
-                .map(|l| l.range)
+                .map(|l| l.range.clone())
                 .collect::<Vec<_>>()
         };
         assert_eq!(ranges(&one), ranges(&two));

@@ -132,18 +132,32 @@ fn function_code(binary: &Binary, function: &Function, report: &mut Report) -> F
             && instruction.op_register(1) == Register::RSP
     });
     let last = function.address + function.bytes.len() as u64;
-    let branches = instructions.iter().filter_map(|instruction| {
-        let branches = matches!(
-            instruction.flow_control(),
-            FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
-        );
-        let target = branches.then(|| instruction.near_branch_target())?;
-        (function.address..last)
-            .contains(&target)
-            .then_some((instruction.ip(), target))
-    });
+    let nodes: Vec<loops::Node> = instructions
+        .iter()
+        .map(|instruction| {
+            let flow = instruction.flow_control();
+            let branches = matches!(
+                flow,
+                FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
+            );
+            let target = branches.then(|| instruction.near_branch_target());
+            let leaves = matches!(
+                flow,
+                FlowControl::UnconditionalBranch
+                    | FlowControl::IndirectBranch
+                    | FlowControl::Return
+                    | FlowControl::Exception
+            );
+            loops::Node {
+                address: instruction.ip(),
+                target: target.filter(|target| (function.address..last).contains(target)),
+                falls: !leaves,
+                ends: leaves || branches,
+            }
+        })
+        .collect();
     let mut factory = InstructionInfoFactory::new();
-    let ranges = loops::find(branches);
+    let ranges = loops::find(&nodes);
     let loops = ranges
         .into_iter()
         .map(|range| {
@@ -239,8 +253,15 @@ fn inner_loop(name: &str, body: &LoopCode, options: Options, report: &mut Report
     let place = format!("{:#x}", body.range.start);
     if !body.callees.is_empty() {
         let evidence = format!("calls {} in a loop", body.callees.join(", "));
-        report.push(
+        // Names of the vector function ABI: the call takes a whole vector.
+        let vectors = body.callees.iter().all(|callee| callee.starts_with("_ZGV"));
+        let finding = if vectors {
+            Finding::note("x86/vector-call-in-loop", name, evidence)
+        } else {
             Finding::review("x86/call-in-loop", name, evidence)
+        };
+        report.push(
+            finding
                 .at(&place)
                 .advise("inline the function, or write it as a polynomial that vectorises"),
         );
@@ -363,6 +384,7 @@ mod tests {
             analysis.report
         );
         assert!(of("x86/narrow-vectors").contains(&"dot"));
+        assert_eq!(of("x86/vector-call-in-loop"), ["exps"]);
         assert_ne!(analysis.report.scale(), Scale::Clean);
     }
 
