@@ -15,7 +15,7 @@ void reference(const double *x, const int64_t *position, double *y, double *y_sc
                 y[at] = low * c - high * s;
                 y[at + half] = high * c + low * s;
                 /* An error e of the angle moves the rotated pair by e times its length. */
-                double length = (fabs(low) + fabs(high)) * 4.0 * angle;
+                double length = (fabs(low) + fabs(high)) * 6.0 * angle;
                 y_scale[at] = 2.0 * (fabs(low * c) + fabs(high * s)) + length;
                 y_scale[at + half] = 2.0 * (fabs(high * c) + fabs(low * s)) + length;
             }

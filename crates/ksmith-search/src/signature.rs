@@ -203,6 +203,9 @@ impl Found<'_> {
     }
 
     fn unify_dim(&mut self, name: &str, factors: &[Expr]) -> Option<()> {
+        if name.parse::<i64>().is_ok() {
+            return matches!(factors, [size] if size.text().trim() == name).then_some(());
+        }
         let known = self
             .dims
             .entry(name.to_owned())
