@@ -1,7 +1,9 @@
 //! Templates to C.
 
+use std::collections::BTreeMap;
+
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{Environment, UndefinedBehavior, Value, context};
+use minijinja::{Environment, UndefinedBehavior, Value};
 
 use crate::signature::c_type;
 use crate::{Binding, Config, Library, SearchError, Structure};
@@ -34,35 +36,35 @@ pub(crate) fn render(
     environment
         .add_template("kernel", &structure.template)
         .map_err(fail)?;
-    let dtypes = binding
-        .dtypes
-        .iter()
-        .map(|(name, dtype)| (name.as_str(), Value::from(dtype.name())));
-    let c_types: Value = binding
+    let c_types: BTreeMap<&str, &str> = binding
         .dtypes
         .iter()
         .map(|(name, dtype)| (name.as_str(), c_type(*dtype)))
         .collect();
     let uses = |name: &str| binding.dtypes.values().any(|dtype| dtype.name() == name);
-    let known: Value = config
+    let mut known: BTreeMap<String, Value> = config
         .0
         .iter()
-        .map(|(name, value)| (name.as_str(), Value::from(*value)))
-        .chain(dtypes)
+        .map(|(name, value)| (name.clone(), Value::from(*value)))
         .collect();
+    known.extend(
+        binding
+            .dtypes
+            .iter()
+            .map(|(name, dtype)| (name.clone(), Value::from(dtype.name()))),
+    );
+    known.insert("entry".to_owned(), Value::from(binding.entry.as_str()));
+    known.insert("signature".to_owned(), Value::from(binding.signature.as_str()));
+    known.insert(
+        "prologue".to_owned(),
+        Value::from(binding.prologue.trim_end_matches('\n')),
+    );
+    known.insert("c".to_owned(), Value::from(c_types));
+    known.insert("uses_bf16".to_owned(), Value::from(uses("bf16")));
+    known.insert("uses_f16".to_owned(), Value::from(uses("f16")));
     let text = environment
         .get_template("kernel")
-        .and_then(|template| {
-            template.render(context! {
-                entry => &binding.entry,
-                signature => &binding.signature,
-                prologue => binding.prologue.trim_end_matches('\n'),
-                c => c_types,
-                uses_bf16 => uses("bf16"),
-                uses_f16 => uses("f16"),
-                ..known
-            })
-        })
+        .and_then(|template| template.render(Value::from(known)))
         .map_err(fail)?;
     let title = format!("/* {}: {} */\n", structure.manifest.name, config);
     Ok(title + &text)

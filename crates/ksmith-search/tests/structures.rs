@@ -1,0 +1,159 @@
+//! Every structure renders, compiles without warnings, and its first configuration is right on its operator's task.
+#![expect(clippy::print_stderr, reason = "skipped parts are counted on one line")]
+
+mod driver;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ksmith_machine::Machine;
+use ksmith_search::{Facts, Library, SearchAgent};
+use ksmith_task::{Backend, Brief, BriefWorkload, BudgetLeft, Candidate, Instance, Task};
+
+fn tasks() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tasks")
+}
+
+fn brief(instance: &Instance, direction: Option<&str>, out: &Path) -> Brief {
+    let contract = instance.task().contract();
+    Brief {
+        instance: instance.id(),
+        family: contract.family.clone(),
+        task: instance.task().dir().to_owned(),
+        backend: Backend::Cpu,
+        header: String::new(),
+        workloads: instance
+            .workloads(Backend::Cpu)
+            .map(|workload| BriefWorkload {
+                name: workload.name.clone(),
+                axes: workload.axes.clone(),
+                weight: workload.weight,
+            })
+            .collect(),
+        goal: contract.performance.goal,
+        threads: 1,
+        champion: instance.task().dir().join("baseline/cpu"),
+        history: Vec::new(),
+        left: BudgetLeft {
+            wall_s: 60.0,
+            candidates: 10,
+            cost_usd: 0.0,
+            tokens: None,
+        },
+        direction: direction.map(str::to_owned),
+        notes: Vec::new(),
+        seed: 7,
+        out: out.to_owned(),
+    }
+}
+
+fn agent() -> SearchAgent {
+    SearchAgent::new(Facts::of(&Machine::read(), 1)).expect("the built-in structures parse")
+}
+
+#[test]
+fn every_structure_is_right_on_its_operators_task() {
+    if Command::new("gcc").arg("--version").output().is_err() {
+        eprintln!("skipped: 1 test, there is no gcc on this machine");
+        return;
+    }
+    let library = Library::built_in().expect("the built-in structures parse");
+    let mut skipped = Vec::new();
+    for structure in library.structures() {
+        let manifest = &structure.manifest;
+        for operator in &manifest.operators {
+            let task = Task::load(tasks().join(operator)).expect("a shipped task loads");
+            for instance in task.instances() {
+                let scratch = tempfile::tempdir().expect("a temporary folder");
+                let proposals = agent()
+                    .propose(&brief(&instance, Some(&manifest.name), scratch.path()), 1)
+                    .expect("the agent proposes");
+                let Some(proposal) = proposals
+                    .first()
+                    .filter(|proposal| proposal.direction == manifest.name)
+                else {
+                    skipped.push(format!("{} on {}", manifest.name, instance.id()));
+                    continue;
+                };
+                let candidate = Candidate::load(&proposal.folder).expect("a proposal is a candidate");
+                candidate
+                    .check_policy(&instance)
+                    .expect("a proposal keeps the policy");
+                let flags = &candidate.cpu().expect("a CPU candidate").flags;
+                let ratio = driver::run(
+                    &instance,
+                    &driver::cases(&instance),
+                    &proposal.folder,
+                    flags,
+                    scratch.path(),
+                )
+                .unwrap_or_else(|cause| panic!("{} on {}: {cause}", proposal.hypothesis, instance.id()));
+                assert!(
+                    ratio <= 1.0,
+                    "{} on {}: {ratio}",
+                    proposal.hypothesis,
+                    instance.id()
+                );
+            }
+        }
+    }
+    if !skipped.is_empty() {
+        eprintln!(
+            "skipped: {} structures that this processor cannot run: {}",
+            skipped.len(),
+            skipped.join(", ")
+        );
+    }
+    assert!(skipped.len() < library.structures().len(), "nothing was tested");
+}
+
+#[test]
+fn the_same_seed_and_history_give_the_same_bytes() {
+    let task = Task::load(tasks().join("softmax")).expect("a shipped task loads");
+    let instance = task.instances().remove(0);
+    let digests = |agent: &mut SearchAgent| {
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let proposals = agent
+            .propose(&brief(&instance, None, scratch.path()), 8)
+            .expect("the agent proposes");
+        proposals
+            .iter()
+            .map(|proposal| {
+                let candidate = Candidate::load(&proposal.folder).expect("a proposal is a candidate");
+                (proposal.hypothesis.clone(), candidate.digest())
+            })
+            .collect::<Vec<_>>()
+    };
+    let first = digests(&mut agent());
+    assert_eq!(first.len(), 8);
+    assert_eq!(first, digests(&mut agent()));
+    let mut used = agent();
+    digests(&mut used);
+    assert_eq!(first, digests(&mut used), "what was asked before must not matter");
+}
+
+#[test]
+fn every_shipped_task_has_directions_and_short_contracts() {
+    let mut named = BTreeSet::new();
+    for entry in std::fs::read_dir(tasks()).expect("the tasks are listed") {
+        let folder = entry.expect("an entry").path();
+        let task = Task::load(&folder).expect("a shipped task loads");
+        let lines = task.text().lines().filter(|line| !line.trim().is_empty()).count();
+        assert!(lines <= 20, "{} has {lines} lines", folder.display());
+        for instance in task.instances() {
+            let scratch = tempfile::tempdir().expect("a temporary folder");
+            let directions = agent()
+                .directions(&brief(&instance, None, scratch.path()))
+                .expect("directions");
+            assert!(!directions.is_empty(), "{} has no direction", instance.id());
+            assert!(
+                directions
+                    .iter()
+                    .all(|direction| direction.value.is_finite() && direction.value > 0.0)
+            );
+        }
+        named.insert(task.contract().name.clone());
+    }
+    assert!(named.len() >= 14, "only {named:?}");
+}
