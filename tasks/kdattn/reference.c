@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 void reference(const double *q, const double *k, const double *v, const double *g, const double *beta, const double *h0,
-               double *o, double *ht, double *o_scale, double *ht_scale, int64_t heads, int64_t tokens, int64_t dk,
+               double *o, double *o_scale, double *ht, double *ht_scale, int64_t heads, int64_t tokens, int64_t dk,
                int64_t dv) {
     double chain = 6.0 + sqrt((double)dk);
     for (int64_t h = 0; h < heads; h++) {

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdint.h>
 
-void reference(const double *x, const double *residual, const double *weight, double *y, double *h,
-               double *y_scale, double eps, int64_t rows, int64_t cols) {
+void reference(const double *x, const double *residual, const double *weight, double *y, double *y_scale,
+               double *h, double eps, int64_t rows, int64_t cols) {
     for (int64_t r = 0; r < rows; r++) {
         double sum = 0.0;
         for (int64_t c = 0; c < cols; c++) {

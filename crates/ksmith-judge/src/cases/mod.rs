@@ -3,6 +3,8 @@
 mod case;
 mod domain;
 mod draw;
+#[cfg(test)]
+mod draw_tests;
 mod layout;
 mod plan;
 mod quantile;

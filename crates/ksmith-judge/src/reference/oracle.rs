@@ -90,26 +90,21 @@ fn scalar_kinds(bound: &Bound) -> Vec<Kind> {
     bound.scalars.iter().map(|scalar| kind(scalar.dtype)).collect()
 }
 
-/// Inputs, outputs, then the scales of those outputs that have one.
+/// Inputs, then outputs, each followed by its scale if it has one (`ksmith_task::abi::reference_header`).
 pub(crate) fn reference_signature(bound: &Bound) -> Signature {
     let mut tensors: Vec<Argument> = bound
         .inputs()
         .map(|tensor| argument(tensor, kind(tensor.dtype), false))
         .collect();
-    tensors.extend(
-        bound
-            .outputs()
-            .map(|tensor| argument(tensor, output_kind(tensor), true)),
-    );
-    tensors.extend(
-        bound
-            .outputs()
-            .filter(|tensor| has_scale(tensor))
-            .map(|tensor| Argument {
+    for tensor in bound.outputs() {
+        tensors.push(argument(tensor, output_kind(tensor), true));
+        if has_scale(tensor) {
+            tensors.push(Argument {
                 name: format!("{}_scale", tensor.name),
                 ..argument(tensor, Kind::Real, true)
-            }),
-    );
+            });
+        }
+    }
     Signature {
         tensors,
         scalars: scalar_kinds(bound),
@@ -215,14 +210,14 @@ impl Oracle {
             .outputs()
             .map(|tensor| expected_shape(bound, tensor))
             .collect();
-        let scaled: Vec<usize> = bound
-            .outputs()
-            .enumerate()
-            .filter(|(_, tensor)| has_scale(tensor))
-            .map(|(index, _)| index)
-            .collect();
-        let mut written: Vec<&[usize]> = shapes.iter().map(Vec::as_slice).collect();
-        written.extend(scaled.iter().map(|index| shapes[*index].as_slice()));
+        let scaled: Vec<bool> = bound.outputs().map(has_scale).collect();
+        let mut written: Vec<&[usize]> = Vec::new();
+        for (shape, scaled) in shapes.iter().zip(&scaled) {
+            written.push(shape);
+            if *scaled {
+                written.push(shape);
+            }
+        }
         let read: Vec<(&Values, &[usize])> = inputs
             .values
             .iter()
@@ -232,16 +227,15 @@ impl Oracle {
         let results = live.call(&read, &written, &scalars(inputs), &axes(bound))?;
         self.live = Some(live);
         let mut results = results.into_iter();
-        let mut expected: Vec<Expected> = results
-            .by_ref()
-            .take(shapes.len())
-            .map(|want| Expected { want, scale: None })
-            .collect();
-        for (index, scale) in scaled.into_iter().zip(results) {
-            if let Values::Real(scale) = scale {
+        let mut expected = Vec::new();
+        for scaled in scaled {
+            let Some(want) = results.next() else { break };
+            let scale = match scaled.then(|| results.next()).flatten() {
                 // The sum of absolute terms; a sign would turn the tolerance around.
-                expected[index].scale = Some(scale.into_iter().map(f64::abs).collect());
-            }
+                Some(Values::Real(scale)) => Some(scale.into_iter().map(f64::abs).collect()),
+                Some(Values::Whole(_)) | None => None,
+            };
+            expected.push(Expected { want, scale });
         }
         Ok(expected)
     }
