@@ -3,6 +3,7 @@
 //! The judge holds the secrets, the float64 expectations and the clock; candidates run in workers that hold none of
 //! them. [`Judge`] is the surface for the loop; everything else is offered for tests, tools and the audit.
 
+mod audit;
 pub mod bench;
 pub mod cases;
 pub mod codes;
@@ -13,4 +14,5 @@ pub mod number;
 pub mod reference;
 pub mod statistics;
 
+pub use audit::{Audit, Finding as AuditFinding, Severity, audit};
 pub use judge::{Effort, Judge, JudgeError, JudgeOptions};

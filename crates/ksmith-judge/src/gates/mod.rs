@@ -26,6 +26,7 @@ pub(crate) use context::{Built, End, GateEnd, Scoring, chain, number};
 pub(crate) use depends::depends;
 pub(crate) use floor::floor;
 pub(crate) use hidden::{hidden, probes, traces};
+pub(crate) use judgement::judge as judge_outputs;
 pub(crate) use library::library;
 pub(crate) use measure::{BenchHost, Pool, Timed, bench_plan, timed_workloads};
 pub(crate) use policy::policy;

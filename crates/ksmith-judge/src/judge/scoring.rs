@@ -146,6 +146,12 @@ impl Judge {
             Ok(timed) => timed,
             Err(error) => return self.cannot(candidate, protocol, Gate::Bench, error),
         };
+        // The protocol's numbers are least numbers of timed calls per arm; a pair holds one lane of each.
+        let protocol_calls = contract.performance.protocol.repeats * contract.performance.protocol.rounds;
+        let slowest = timed.iter().map(|timed| timed.champion_ns).max().unwrap_or(0);
+        settings.min_pairs = settings
+            .min_pairs
+            .max(protocol_calls.div_ceil(settings.calls(slowest)));
         let same = |one: &gates::Built, other: &gates::Built| one.library.digest == other.library.digest;
         let baseline = if same(&self.champion, &self.baseline) {
             BaselineArm::IsChampion

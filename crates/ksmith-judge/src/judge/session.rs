@@ -187,6 +187,25 @@ impl Judge {
         })
     }
 
+    /// Draws a case and its expectations, for the audit.
+    pub(crate) fn oracle_case(&mut self, spec: &crate::cases::CaseSpec) -> Result<Case, JudgeError> {
+        Ok(self.oracle.case(spec)?)
+    }
+
+    /// The reference's expectations of given inputs, for the audit.
+    pub(crate) fn oracle_expect(
+        &mut self,
+        bound: &ksmith_task::Bound,
+        inputs: &crate::cases::Inputs,
+    ) -> Result<Vec<crate::cases::Expected>, JudgeError> {
+        Ok(self.oracle.expect(bound, inputs)?)
+    }
+
+    /// The task's own checkers.
+    pub(crate) fn checkers(&self) -> &crate::reference::Checkers {
+        self.oracle.checkers_ref()
+    }
+
     /// The screening bench's cached cases, drawn at first use and after each new champion.
     pub(super) fn screening(&mut self) -> Result<ScreenPool, JudgeError> {
         if let Some(pool) = &self.screening {

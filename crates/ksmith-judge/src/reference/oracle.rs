@@ -283,6 +283,10 @@ impl Oracle {
         Ok(())
     }
 
+    pub(crate) fn checkers_ref(&self) -> &Checkers {
+        &self.checkers
+    }
+
     /// The task's own checkers.
     pub fn checkers(&self) -> Arc<Checkers> {
         Arc::clone(&self.checkers)

@@ -1,0 +1,273 @@
+//! Judging real candidates in real boxes: each gate catches a cheat and passes an honest kernel.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use ksmith_box::Level;
+use ksmith_judge::{Effort, Judge, JudgeOptions};
+use ksmith_ledger::{Decision, Gate, GateOutcome, Verdict};
+use ksmith_task::{Candidate, Task};
+
+ksmith_box::intercept_tests!(ksmith_worker::intercept);
+
+/// One judge serves all tests: opening compiles the reference and the baseline.
+static JUDGE: Mutex<Option<(tempfile::TempDir, Judge)>> = Mutex::new(None);
+
+fn testdata() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata")
+}
+
+fn open_all(path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn with_judge<T>(work: impl FnOnce(&mut Judge) -> T) -> T {
+    let mut slot = JUDGE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let (_, judge) = slot.get_or_insert_with(|| {
+        let state = tempfile::tempdir().unwrap();
+        open_all(state.path());
+        let task = Task::load(testdata().join("scale_add")).unwrap();
+        let instance = task.instances().remove(0);
+        let mut options = JudgeOptions::new(state.path());
+        options.least = Level::Limits;
+        options.effort = Effort::Correctness;
+        let judge = Judge::open(&instance, options).unwrap_or_else(|error| panic!("{error}: {error:?}"));
+        (state, judge)
+    });
+    work(judge)
+}
+
+fn candidate(source: &str) -> (tempfile::TempDir, Candidate) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(
+        folder.path().join("candidate.toml"),
+        "schema = 1\nbackend = \"cpu\"\nsources = [\"kernel.c\"]\nentry = \"scale_add\"\nflags = [\"-O2\"]\n",
+    )
+    .unwrap();
+    fs::write(folder.path().join("kernel.c"), source).unwrap();
+    let candidate = Candidate::load(folder.path()).unwrap();
+    (folder, candidate)
+}
+
+fn score(source: &str) -> Verdict {
+    let (_folder, candidate) = candidate(source);
+    with_judge(|judge| judge.score(&candidate))
+}
+
+const HEAD: &str = "#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n#include <math.h>\n\
+    void scale_add(const float *x, const float *y, float *z, float a, int64_t n)\n";
+
+fn kernel(body: &str) -> String {
+    format!("{HEAD}{{\n{body}\n}}\n")
+}
+
+fn code(verdict: &Verdict) -> String {
+    format!(
+        "{} at {:?}: {:?}",
+        verdict.code,
+        verdict.gate,
+        verdict.gates.last().map(|gate| &gate.evidence)
+    )
+}
+
+#[track_caller]
+fn caught(source: &str, gate: Gate, cause: &str) {
+    let verdict = score(source);
+    assert_eq!(verdict.verdict, Decision::Reject, "{}", code(&verdict));
+    assert_eq!(verdict.code, format!("{gate}/{cause}"), "{}", code(&verdict));
+}
+
+const HONEST: &str = "for (int64_t i = 0; i < n; i++) z[i] = a * x[i] + y[i];";
+
+#[test]
+fn an_honest_kernel_passes_every_gate() {
+    let verdict = score(&kernel(HONEST));
+    assert_eq!(verdict.code, "gain/not-measured", "{}", code(&verdict));
+    for gate in &verdict.gates {
+        assert!(
+            matches!(gate.result, GateOutcome::Pass | GateOutcome::Skipped),
+            "{gate:?}"
+        );
+        println!(
+            "{:10} {:8.1} ms {}",
+            gate.name.to_string(),
+            gate.ms,
+            gate.evidence
+        );
+    }
+}
+
+#[test]
+fn a_syntax_error_is_data_of_gate_compile() {
+    caught("int scale_add(", Gate::Compile, "error");
+}
+
+#[test]
+fn an_import_of_the_clock_is_caught_by_gate_static() {
+    let source = format!(
+        "#include <time.h>\n{}",
+        kernel(
+            "struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); for (int64_t i = 0; i < n; i++) z[i] = a * x[i] + y[i] + (t.tv_sec == 1);"
+        )
+    );
+    caught(&source, Gate::Static, "forbidden-import");
+}
+
+#[test]
+fn a_constructor_is_caught_by_gate_static() {
+    let source = format!(
+        "static int ready;\n__attribute__((constructor)) static void early(void) {{ ready = 1; }}\n{}",
+        kernel("for (int64_t i = 0; i < n; i++) z[i] = a * x[i] + y[i] + (ready == 7);")
+    );
+    caught(&source, Gate::Static, "constructor");
+}
+
+#[test]
+fn a_wrong_formula_is_caught_by_gate_smoke_and_shown() {
+    let verdict = score(&kernel("for (int64_t i = 0; i < n; i++) z[i] = a * x[i] - y[i];"));
+    assert_eq!(verdict.code, "smoke/wrong-value", "{}", code(&verdict));
+    let evidence = &verdict.gates.last().unwrap().evidence;
+    assert_eq!(evidence["output"], "z");
+    assert!(evidence["got"].is_number() && evidence["want"].is_number() && evidence["place"].is_array());
+}
+
+#[test]
+fn a_constant_output_is_caught_by_gate_smoke() {
+    caught(
+        &kernel("for (int64_t i = 0; i < n; i++) z[i] = 0;"),
+        Gate::Smoke,
+        "wrong-value",
+    );
+}
+
+#[test]
+fn a_write_to_an_input_is_caught_by_gate_smoke() {
+    caught(
+        &kernel("((float *)x)[0] = 0; for (int64_t i = 0; i < n; i++) z[i] = a * x[i] + y[i];"),
+        Gate::Smoke,
+        "input-write",
+    );
+}
+
+#[test]
+fn an_endless_loop_is_a_timeout() {
+    caught(
+        &kernel("volatile int go = 1; while (go) ; z[0] = x[0] + y[0] * a * (float)n;"),
+        Gate::Smoke,
+        "timeout",
+    );
+}
+
+#[test]
+fn a_size_switch_is_caught_by_gate_dev() {
+    caught(
+        &kernel(
+            "float s = n == 20000 ? 0.9999f : 1.0f; for (int64_t i = 0; i < n; i++) z[i] = s * a * x[i] + y[i];",
+        ),
+        Gate::Dev,
+        "wrong-value",
+    );
+}
+
+#[test]
+fn a_kernel_for_the_usual_distribution_only_is_caught_by_gate_hidden_which_tells_nothing() {
+    let verdict = score(&kernel(
+        "for (int64_t i = 0; i < n; i++) z[i] = fabsf(x[i]) > 8.0f ? y[i] : a * x[i] + y[i];",
+    ));
+    assert_eq!(verdict.code, "hidden/wrong-value", "{}", code(&verdict));
+    let evidence = verdict.gates.last().unwrap().evidence.to_string();
+    assert_eq!(evidence, "{\"class\":\"wrong-value\"}");
+}
+
+#[test]
+fn a_read_past_the_end_is_caught_by_a_guard_page() {
+    let verdict = score(&kernel(
+        "volatile float s = 0; for (int64_t i = 0; i < n; i++) z[i] = a * x[i] + y[i]; s = x[n + 1024];",
+    ));
+    assert!(verdict.code.ends_with("/crash"), "{}", code(&verdict));
+}
+
+#[test]
+fn an_unwritten_last_element_never_passes() {
+    let verdict = score(&kernel(
+        "for (int64_t i = 0; i + 1 < n; i++) z[i] = a * x[i] + y[i];",
+    ));
+    assert_eq!(verdict.verdict, Decision::Reject, "{}", code(&verdict));
+}
+
+#[test]
+fn a_memo_keyed_by_a_sample_is_caught_by_gate_depends() {
+    let source = format!(
+        "#include <stdlib.h>\nstatic float k0, k1, *memo; static int64_t kn;\n{}",
+        kernel(
+            "if (memo && kn == n && k0 == x[0] && k1 == x[n - 1]) {{ memcpy(z, memo, 4 * n); return; }}\n\
+             for (int64_t i = 0; i < n; i++) z[i] = a * x[i] + y[i];\n\
+             free(memo); memo = malloc(4 * n); memcpy(memo, z, 4 * n); kn = n; k0 = x[0]; k1 = x[n - 1];"
+        )
+        .replace("{{", "{")
+        .replace("}}", "}")
+    );
+    caught(&source, Gate::Depends, "stale");
+}
+
+#[test]
+fn low_precision_inside_is_caught_by_gate_precision_or_earlier() {
+    let verdict = score(&kernel(
+        "for (int64_t i = 0; i < n; i++) { uint32_t b; float p = a * x[i]; memcpy(&b, &p, 4); b &= 0xfffffff0u; memcpy(&p, &b, 4); z[i] = p + y[i]; }",
+    ));
+    assert_eq!(verdict.verdict, Decision::Reject, "{}", code(&verdict));
+}
+
+#[test]
+fn a_read_just_before_a_buffer_is_caught_by_gate_sanitize() {
+    let verdict = score(&kernel(
+        "static volatile float s; for (int64_t i = 0; i < n; i++) z[i] = a * x[i] + y[i]; if (((uintptr_t)z & 4095) == 64) s = z[-1]; else if (n < 3) s = 0; { float *p = malloc(16); s = p[4]; free(p); }",
+    ));
+    assert_eq!(verdict.code, "sanitize/address", "{}", code(&verdict));
+}
+
+#[test]
+fn a_forbidden_system_call_is_named() {
+    let verdict = score(&kernel(
+        "long r; __asm__ volatile(\"syscall\" : \"=a\"(r) : \"a\"(41L), \"D\"(2L), \"S\"(1L), \"d\"(0L) : \"rcx\", \"r11\", \"memory\"); for (int64_t i = 0; i < n; i++) z[i] = a * x[i] + y[i] + (r == 12345);",
+    ));
+    assert_eq!(verdict.verdict, Decision::Reject, "{}", code(&verdict));
+    assert!(
+        ["static/system-call", "smoke/forbidden-call"].contains(&verdict.code.as_str()),
+        "{}",
+        code(&verdict)
+    );
+}
+
+#[test]
+fn screening_passes_an_honest_kernel_and_turns_a_slow_one_away() {
+    let (_one, honest) = candidate(&kernel(HONEST));
+    let (_two, slow) = candidate(&kernel(
+        "for (int r = 0; r < 12; r++) for (int64_t i = 0; i < n; i++) { z[i] = a * x[i] + y[i]; __asm__ volatile(\"\" ::: \"memory\"); }",
+    ));
+    with_judge(|judge| {
+        let verdict = judge.screen(&honest);
+        assert_eq!(verdict.code, "screen/passed", "{}", code(&verdict));
+        let started = std::time::Instant::now();
+        let verdict = judge.screen(&honest);
+        println!("screening, compiled before: {:?}", started.elapsed());
+        assert_eq!(verdict.verdict, Decision::Revise);
+        let verdict = judge.screen(&slow);
+        assert_eq!(verdict.code, "slow/slower", "{}", code(&verdict));
+    });
+}
+
+#[test]
+fn secrets_are_committed_before_and_revealed_after() {
+    score(&kernel(HONEST));
+    with_judge(|judge| {
+        let (promised, revealed) = (judge.commitments(), judge.reveal());
+        assert!(!promised.is_empty() && promised.len() == revealed.len());
+        for (promise, secret) in promised.iter().zip(&revealed) {
+            assert_eq!(promise.purpose, secret.purpose);
+            assert_eq!(secret.seed.len(), 64);
+        }
+    });
+}
