@@ -221,11 +221,16 @@ fn low_precision_inside_is_caught_by_gate_precision_or_earlier() {
 }
 
 #[test]
-fn a_read_just_before_a_buffer_is_caught_by_gate_sanitize() {
-    let verdict = score(&kernel(
-        "static volatile float s; for (int64_t i = 0; i < n; i++) z[i] = a * x[i] + y[i]; if (((uintptr_t)z & 4095) == 64) s = z[-1]; else if (n < 3) s = 0; { float *p = malloc(16); s = p[4]; free(p); }",
-    ));
-    assert_eq!(verdict.code, "sanitize/address", "{}", code(&verdict));
+fn an_overflow_of_the_kernels_own_scratch_is_caught_by_gate_sanitize() {
+    // No guard page and no canary of ours lies there.
+    caught(
+        &kernel(
+            "volatile int five = 5; float *p = malloc(16); for (int k = 0; k < five; k++) p[k] = x[0] * k;\n\
+             for (int64_t i = 0; i < n; i++) z[i] = a * x[i] + y[i] + (p[1] == 1e30f); free(p);",
+        ),
+        Gate::Sanitize,
+        "address",
+    );
 }
 
 #[test]
@@ -270,4 +275,76 @@ fn secrets_are_committed_before_and_revealed_after() {
             assert_eq!(secret.seed.len(), 64);
         }
     });
+}
+
+#[test]
+fn a_full_scoring_of_the_baselines_own_bytes_never_accepts() {
+    let state = tempfile::tempdir().unwrap();
+    open_all(state.path());
+    let task = Task::load(testdata().join("scale_add")).unwrap();
+    let mut options = JudgeOptions::new(state.path());
+    options.least = Level::Limits;
+    options.settings.stage_seconds = 4.0;
+    options.settings.quiet_seconds = 0.5;
+    let mut judge = Judge::open(&task.instances()[0], options).unwrap();
+    let baseline = Candidate::load(task.dir().join("baseline")).unwrap();
+    let verdict = judge.score(&baseline);
+    println!("{}", code(&verdict));
+    for gate in &verdict.gates {
+        println!("{:13} {:9.1} ms", gate.name.to_string(), gate.ms);
+    }
+    assert_ne!(verdict.verdict, Decision::Accept, "{}", code(&verdict));
+    assert!(
+        verdict.gates.iter().any(|gate| gate.name == Gate::Bench),
+        "{}",
+        code(&verdict)
+    );
+    assert!(judge.report().is_some());
+}
+
+#[test]
+fn the_audit_passes_the_test_task_and_refuses_a_tolerance_that_lets_zeros_through() {
+    let state = tempfile::tempdir().unwrap();
+    open_all(state.path());
+    let options = || {
+        let mut options = JudgeOptions::new(state.path());
+        options.least = Level::Limits;
+        options
+    };
+    let task = Task::load(testdata().join("scale_add")).unwrap();
+    let audit = ksmith_judge::audit(&task.instances()[0], options()).unwrap();
+    assert!(audit.passed() && audit.findings.is_empty(), "{audit:?}");
+    assert!(
+        audit
+            .cost
+            .is_some_and(|cost| cost.hidden_cases > 0 && cost.bytes > 0),
+        "{audit:?}"
+    );
+
+    let loose = tempfile::tempdir().unwrap();
+    open_all(loose.path());
+    fs::create_dir(loose.path().join("baseline")).unwrap();
+    open_all(&loose.path().join("baseline"));
+    for file in ["reference.c", "baseline/candidate.toml", "baseline/kernel.c"] {
+        fs::copy(testdata().join("scale_add").join(file), loose.path().join(file)).unwrap();
+    }
+    let text = fs::read_to_string(testdata().join("scale_add/task.toml")).unwrap();
+    fs::write(
+        loose.path().join("task.toml"),
+        text.replace("atol = 1e-30", "atol = 100.0"),
+    )
+    .unwrap();
+    let task = Task::load(loose.path()).unwrap();
+    let audit = ksmith_judge::audit(&task.instances()[0], options()).unwrap();
+    assert!(!audit.passed(), "{audit:?}");
+    let checks: Vec<&str> = audit
+        .findings
+        .iter()
+        .map(|finding| finding.check.as_str())
+        .collect();
+    assert!(
+        checks.contains(&"trivial-candidate") && checks.contains(&"input-without-effect"),
+        "{checks:?}"
+    );
+    assert!(checks.contains(&"precision-not-separated"), "{checks:?}");
 }

@@ -62,6 +62,10 @@ impl Judge {
             source,
         })?;
         fs::create_dir_all(&options.cache).map_err(JudgeError::io("could not make the judge's cache"))?;
+        let mut options = options;
+        // Boxes show paths by their absolute names.
+        options.cache =
+            fs::canonicalize(&options.cache).map_err(JudgeError::io("could not find the judge's cache"))?;
         let (worker, tier) = worker_options(instance, &options);
         let mut build_options = BuildOptions::new(&options.cache.join("libraries"));
         build_options.least = options.least;

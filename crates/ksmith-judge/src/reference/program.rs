@@ -112,6 +112,10 @@ impl Program {
         let (least, unsandboxed, threads) = options;
         let confinement = Confinement { least, unsandboxed };
         fs::create_dir_all(cache).map_err(ReferenceError::io("could not make the reference cache"))?;
+        // Boxes show paths by their absolute names.
+        let source = &fs::canonicalize(source).map_err(ReferenceError::io("could not find the reference"))?;
+        let cache =
+            &fs::canonicalize(cache).map_err(ReferenceError::io("could not find the reference cache"))?;
         let launch = match source.extension().and_then(|extension| extension.to_str()) {
             Some("c") => Launch::Executable(compile(source, entry, &signature, cache, confinement)?),
             Some("py") => python(source, entry, &signature, cache, confinement)?,
