@@ -282,10 +282,13 @@ fn limits(wire: &Wire) -> io::Result<()> {
     let limits = &wire.limits;
     let seconds = limits.cpu.map(|cpu| cpu.as_secs().max(1));
     let address_space = limits.address_space_bytes.or(limits.memory_bytes);
+    // Sanitizers reserve terabytes of private memory for their shadow, which counts as data though it is never touched:
+    // only the control group can hold such a program.
+    let shadow = limits.address_space_bytes.is_some_and(|bytes| bytes >= 1 << 46);
     let table = [
         (libc::RLIMIT_CORE, Some(0)),
         (libc::RLIMIT_AS, address_space),
-        (libc::RLIMIT_DATA, limits.memory_bytes),
+        (libc::RLIMIT_DATA, limits.memory_bytes.filter(|_| !shadow)),
         (libc::RLIMIT_FSIZE, limits.file_bytes),
         (libc::RLIMIT_NOFILE, limits.files),
         (libc::RLIMIT_NPROC, limits.processes),

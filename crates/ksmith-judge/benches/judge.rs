@@ -114,37 +114,55 @@ fn reference(bencher: Bencher<'_, '_>) {
         });
 }
 
-fn judge() -> (tempfile::TempDir, Judge, Candidate) {
-    let task =
-        Task::load(Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/scale_add")).expect("the test task");
-    let baseline = Candidate::load(task.dir().join("baseline")).expect("its baseline");
+/// The task of this crate's own tests, and the one that the README runs.
+const TASKS: [(&str, &str); 2] = [
+    ("testdata/scale_add", "baseline"),
+    ("../../tasks/softmax", "baseline/cpu"),
+];
+
+fn judge(which: usize, effort: Effort) -> (tempfile::TempDir, Judge, Candidate) {
+    let (task, baseline) = TASKS[which];
+    let task = Task::load(Path::new(env!("CARGO_MANIFEST_DIR")).join(task)).expect("a task");
+    let baseline = Candidate::load(task.dir().join(baseline)).expect("its baseline");
     let state = tempfile::tempdir().expect("a temporary folder");
     let mut options = JudgeOptions::new(state.path());
     options.least = Level::Limits;
-    options.effort = Effort::Correctness;
+    options.effort = effort;
+    options.settings.quiet_seconds = 1.0;
     let judge = Judge::open(&task.instances()[0], options).expect("a judge");
     (state, judge, baseline)
 }
 
 /// Screening without compilation: the library comes from the cache.
-#[divan::bench(sample_count = 20, sample_size = 1)]
-fn screening(bencher: Bencher<'_, '_>) {
-    let (_state, mut judge, candidate) = judge();
+#[divan::bench(sample_count = 20, sample_size = 1, args = [0, 1])]
+fn screening(bencher: Bencher<'_, '_>, task: usize) {
+    let (_state, mut judge, candidate) = judge(task, Effort::Correctness);
     judge.screen(&candidate);
     bencher.bench_local(|| judge.screen(&candidate));
 }
 
 /// All correctness gates at small shapes, without compilation.
-#[divan::bench(sample_count = 5, sample_size = 1)]
-fn correctness_pass(bencher: Bencher<'_, '_>) {
-    let (_state, mut judge, candidate) = judge();
-    for gate in judge.score(&candidate).gates {
-        eprintln_gate(&gate.name.to_string(), gate.ms);
-    }
+#[divan::bench(sample_count = 5, sample_size = 1, args = [0, 1])]
+fn correctness_pass(bencher: Bencher<'_, '_>, task: usize) {
+    let (_state, mut judge, candidate) = judge(task, Effort::Correctness);
+    judge.score(&candidate);
     bencher.bench_local(|| judge.score(&candidate));
 }
 
+/// A full scoring of the baseline itself, with the time of each gate.
+#[divan::bench(sample_count = 1, sample_size = 1, args = [0, 1])]
+fn full_scoring(bencher: Bencher<'_, '_>, task: usize) {
+    let (_state, mut judge, candidate) = judge(task, Effort::Full);
+    bencher.bench_local(|| {
+        let verdict = judge.score(&candidate);
+        report_line(&format!("{} {}", TASKS[task].0, verdict.code));
+        for gate in &verdict.gates {
+            report_line(&format!("{:13} {:9.1} ms", gate.name.to_string(), gate.ms));
+        }
+    });
+}
+
 #[expect(clippy::print_stderr, reason = "a benchmark reports to its user")]
-fn eprintln_gate(name: &str, ms: f64) {
-    eprintln!("{name:12} {ms:8.1} ms");
+fn report_line(line: &str) {
+    eprintln!("{line}");
 }

@@ -234,6 +234,47 @@ fn an_overflow_of_the_kernels_own_scratch_is_caught_by_gate_sanitize() {
 }
 
 #[test]
+fn a_result_that_depends_on_addresses_is_caught_by_gate_repeat() {
+    caught(
+        &kernel(
+            "float f = 1.0f + ((uintptr_t)z >> 12 & 3) * 1.2e-7f; for (int64_t i = 0; i < n; i++) z[i] = f * (a * x[i] + y[i]);",
+        ),
+        Gate::Repeat,
+        "differs",
+    );
+}
+
+#[test]
+fn an_output_that_depends_on_old_memory_is_caught_by_gate_poison() {
+    caught(
+        &kernel("for (int64_t i = 0; i < n; i++) z[i] = isnan(z[i]) ? a * x[i] + y[i] : z[i];"),
+        Gate::Poison,
+        "old-output",
+    );
+}
+
+#[test]
+fn a_read_before_a_buffer_is_caught_by_a_guard_page() {
+    let verdict = score(&kernel(
+        "volatile float s = x[-1]; for (int64_t i = 0; i < n; i++) z[i] = a * x[i] + y[i]; s = x[-17];",
+    ));
+    assert!(
+        ["hidden/crash", "bounds/crash", "repeat/crash"].contains(&verdict.code.as_str()),
+        "{}",
+        code(&verdict)
+    );
+}
+
+#[test]
+fn an_error_near_the_whole_tolerance_is_caught_by_gate_precision() {
+    caught(
+        &kernel("for (int64_t i = 0; i < n; i++) z[i] = (a * x[i] + y[i]) * 1.0000008f;"),
+        Gate::Precision,
+        "too-coarse",
+    );
+}
+
+#[test]
 fn a_forbidden_system_call_is_named() {
     let verdict = score(&kernel(
         "long r; __asm__ volatile(\"syscall\" : \"=a\"(r) : \"a\"(41L), \"D\"(2L), \"S\"(1L), \"d\"(0L) : \"rcx\", \"r11\", \"memory\"); for (int64_t i = 0; i < n; i++) z[i] = a * x[i] + y[i] + (r == 12345);",

@@ -132,11 +132,13 @@ impl SecretBook {
     /// # Errors
     /// When the file cannot be written.
     pub fn draw(&mut self, kind: &str) -> io::Result<(Secret, SeedCommitment)> {
-        let earlier = self
-            .entries
-            .iter()
-            .filter(|(name, _)| name.rsplit_once('-').is_some_and(|(head, _)| head == kind));
-        self.add(format!("{kind}-{}", earlier.count() + 1))
+        self.add(format!("{kind}-{}", self.count(kind) + 1))
+    }
+
+    /// How many secrets of this kind were drawn, by earlier processes of the run too.
+    pub fn count(&self, kind: &str) -> usize {
+        let is_kind = |name: &str| name.rsplit_once('-').is_some_and(|(head, _)| head == kind);
+        self.entries.iter().filter(|(name, _)| is_kind(name)).count()
     }
 
     /// The one secret of `purpose`, drawn now if there is none (a run's screening secret survives a resume).

@@ -42,7 +42,7 @@ pub(crate) fn sanitize(scoring: &mut Scoring<'_>) -> GateEnd {
             "address",
             &[
                 "-fsanitize=address,undefined",
-                "-fno-sanitize=alignment,shift-base",
+                "-fno-sanitize=alignment,shift-base,object-size",
                 "-fno-sanitize-recover=all",
             ],
         ),
@@ -54,10 +54,11 @@ pub(crate) fn sanitize(scoring: &mut Scoring<'_>) -> GateEnd {
             continue;
         }
         let program = match compile(scoring, &built, &driver, kind, flags)? {
-            Some(program) => program,
-            None => {
-                ran.push(json!({ "kind": kind, "ran": false }));
-                continue;
+            Ok(program) => program,
+            Err(log) => {
+                // It compiled without the sanitizer: this toolchain lacks its run-time library, or has no room for it.
+                let text = format!("the {kind} sanitizer build failed: {log}");
+                return Err(JudgeError::Unsupported(text));
             }
         };
         for case in scoring.tiny.clone() {
@@ -171,7 +172,7 @@ fn compile(
     driver: &str,
     kind: &str,
     sanitizer: &[&str],
-) -> Result<Option<PathBuf>, JudgeError> {
+) -> Result<Result<PathBuf, String>, JudgeError> {
     let work = scoring
         .scratch
         .join(format!("sanitize-{}-{kind}", built.library.digest.short()));
@@ -180,7 +181,7 @@ fn compile(
         .map_err(JudgeError::io("could not open the folder of the sanitizer build"))?;
     let program = work.join("program");
     if program.is_file() {
-        return Ok(Some(program));
+        return Ok(Ok(program));
     }
     let source = work.join("driver.c");
     fs::write(&source, driver).map_err(JudgeError::io("could not write the sanitizer's driver"))?;
@@ -220,7 +221,13 @@ fn compile(
         .read_write(&work)
         .wall(Duration::from_secs(60));
     let finished = ksmith_box::run(&confined(scoring, spec))?;
-    Ok(finished.ended.success().then_some(program))
+    if finished.ended.success() {
+        return Ok(Ok(program));
+    }
+    Ok(Err(String::from_utf8_lossy(&finished.stderr)
+        .chars()
+        .take(2000)
+        .collect()))
 }
 
 fn confined(scoring: &Scoring<'_>, spec: BoxSpec) -> BoxSpec {
@@ -252,7 +259,7 @@ fn run(scoring: &Scoring<'_>, program: &Path, case: &Case, kind: &str) -> Result
         .fd(OwnedFd::from(back))
         .env(
             "ASAN_OPTIONS",
-            &format!("detect_leaks=0:exitcode={REPORTED}:allocator_may_return_null=1"),
+            &format!("detect_leaks=0:exitcode={REPORTED}:allocator_may_return_null=1:hard_rss_limit_mb=4096"),
         )
         .env("UBSAN_OPTIONS", &format!("exitcode={REPORTED}"))
         .env("TSAN_OPTIONS", &format!("exitcode={REPORTED}:halt_on_error=1"))
@@ -280,7 +287,10 @@ fn run(scoring: &Scoring<'_>, program: &Path, case: &Case, kind: &str) -> Result
         Ended::Exited(0) => {}
         // The sanitizer could not lay out its shadow on this kernel: no statement about the candidate.
         _ if report.contains("unexpected memory mapping") || report.contains("failed to allocate") => {
-            return Ok(None);
+            // A check that did not run is no pass.
+            return Err(JudgeError::Unsupported(format!(
+                "the {kind} sanitizer cannot start here: {report}"
+            )));
         }
         Ended::TimedOut => return fail("timeout"),
         Ended::OutOfMemory => return fail("out-of-memory"),

@@ -138,7 +138,7 @@ impl Judge {
         let contract = self.instance.task().contract().clone();
         let mut settings = self.options.settings;
         settings.floor = settings.floor.min(contract.performance.min_gain);
-        settings.confirmation = self.confirmations + 1;
+        settings.confirmation = u32::try_from(self.book.count("confirm")).unwrap_or(u32::MAX - 1) + 1;
         let times = self.champion_ns.clone();
         let timed = match gates::timed_workloads(&self.instance, secret, &|name: &str| {
             times.get(name).copied().unwrap_or(1_000_000)
@@ -183,9 +183,6 @@ impl Judge {
         };
         let report = bench::measure(&mut host, &plan, seed);
         drop(host);
-        if report.confirmation.is_some() {
-            self.confirmations += 1;
-        }
         let gains = Gains {
             over_champion: report.last().over_champion.as_ref().map(Comparison::speedup),
             over_baseline: timing::over_baseline(report.last()).map(Comparison::speedup),

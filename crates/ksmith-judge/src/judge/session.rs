@@ -36,7 +36,6 @@ pub struct Judge {
     pub(super) dev: Vec<(String, Arc<Case>)>,
     pub(super) champion_ns: BTreeMap<String, u64>,
     pub(super) screening: Option<ScreenPool>,
-    pub(super) confirmations: u32,
     pub(super) report: Option<Report>,
 }
 
@@ -130,7 +129,6 @@ impl Judge {
             dev,
             champion_ns: BTreeMap::new(),
             screening: None,
-            confirmations: 0,
             report: None,
         };
         judge.admit(&judge.baseline.clone())?;
