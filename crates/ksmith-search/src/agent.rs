@@ -12,7 +12,7 @@ use ksmith_task::contract::Backend;
 use ksmith_task::expr::Env;
 use ksmith_task::{Brief, Candidate, DType, Digest, Instance, Proposal, Task};
 
-use crate::flags::write_manifest;
+use crate::folder::write_manifest;
 use crate::history::{History, with_label};
 use crate::prior::{Setting, predict};
 use crate::render::render;
@@ -264,7 +264,7 @@ impl SearchAgent {
             .filter_map(|structure| self.fit(brief, &instance, structure, &entry))
             .collect();
         if let Some(baseline) = &baseline {
-            directions.extend(rewrite::directions(baseline, &brief.out)?.into_iter().map(
+            directions.extend(rewrite::directions(baseline, task.contract()).into_iter().map(
                 |(about, rewrites)| Line {
                     about,
                     meant: true,

@@ -19,10 +19,13 @@ pub struct ReplaySpace {
     times: BTreeMap<Config, Option<f64>>,
 }
 
+/// Prior and measured time by configuration.
+type Measured = BTreeMap<Config, (f64, Option<f64>)>;
+
 impl ReplaySpace {
     /// Groups cache entries by instance and structure; groups of fewer than `least` configurations are left out.
     pub fn from_entries(entries: &[CacheEntry], least: usize) -> Vec<Self> {
-        let mut groups: BTreeMap<(String, String), BTreeMap<Config, (f64, Option<f64>)>> = BTreeMap::new();
+        let mut groups: BTreeMap<(String, String), Measured> = BTreeMap::new();
         for entry in entries {
             if let Some(config) = Config::parse(&entry.config) {
                 groups

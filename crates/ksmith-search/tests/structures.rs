@@ -1,5 +1,4 @@
 //! Every structure renders, compiles without warnings, and its first configuration is right on its operator's task.
-#![expect(clippy::print_stderr, reason = "skipped parts are counted on one line")]
 
 mod driver;
 
@@ -9,43 +8,10 @@ use std::process::Command;
 
 use ksmith_machine::Machine;
 use ksmith_search::{Facts, Library, SearchAgent};
-use ksmith_task::{Backend, Brief, BriefWorkload, BudgetLeft, Candidate, Instance, Task};
+use ksmith_task::{Candidate, Task};
 
 fn tasks() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tasks")
-}
-
-fn brief(instance: &Instance, direction: Option<&str>, out: &Path) -> Brief {
-    let contract = instance.task().contract();
-    Brief {
-        instance: instance.id(),
-        family: contract.family.clone(),
-        task: instance.task().dir().to_owned(),
-        backend: Backend::Cpu,
-        header: String::new(),
-        workloads: instance
-            .workloads(Backend::Cpu)
-            .map(|workload| BriefWorkload {
-                name: workload.name.clone(),
-                axes: workload.axes.clone(),
-                weight: workload.weight,
-            })
-            .collect(),
-        goal: contract.performance.goal,
-        threads: 1,
-        champion: instance.task().dir().join("baseline/cpu"),
-        history: Vec::new(),
-        left: BudgetLeft {
-            wall_s: 60.0,
-            candidates: 10,
-            cost_usd: 0.0,
-            tokens: None,
-        },
-        direction: direction.map(str::to_owned),
-        notes: Vec::new(),
-        seed: 7,
-        out: out.to_owned(),
-    }
 }
 
 fn agent() -> SearchAgent {
@@ -67,7 +33,7 @@ fn every_structure_is_right_on_its_operators_task() {
             for instance in task.instances() {
                 let scratch = tempfile::tempdir().expect("a temporary folder");
                 let proposals = agent()
-                    .propose(&brief(&instance, Some(&manifest.name), scratch.path()), 1)
+                    .propose(&driver::brief(&instance, Some(&manifest.name), scratch.path()), 1)
                     .expect("the agent proposes");
                 let Some(proposal) = proposals
                     .first()
@@ -115,7 +81,7 @@ fn the_same_seed_and_history_give_the_same_bytes() {
     let digests = |agent: &mut SearchAgent| {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let proposals = agent
-            .propose(&brief(&instance, None, scratch.path()), 8)
+            .propose(&driver::brief(&instance, None, scratch.path()), 8)
             .expect("the agent proposes");
         proposals
             .iter()
@@ -144,7 +110,7 @@ fn every_shipped_task_has_directions_and_short_contracts() {
         for instance in task.instances() {
             let scratch = tempfile::tempdir().expect("a temporary folder");
             let directions = agent()
-                .directions(&brief(&instance, None, scratch.path()))
+                .directions(&driver::brief(&instance, None, scratch.path()))
                 .expect("directions");
             assert!(!directions.is_empty(), "{} has no direction", instance.id());
             assert!(

@@ -1,0 +1,113 @@
+//! Operators without a structure are rewritten from their own source and stay right, or are left to flags.
+
+mod driver;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ksmith_machine::Machine;
+use ksmith_search::{Facts, SearchAgent};
+use ksmith_task::{Brief, Candidate, Proposal, Task};
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name)
+}
+
+fn proposals(task: &Task, direction: &str, out: &Path) -> Vec<Proposal> {
+    let instance = task.instances().remove(0);
+    let brief = Brief {
+        seed: 7,
+        ..driver::brief(&instance, Some(direction), out)
+    };
+    let mut agent = SearchAgent::new(Facts::of(&Machine::read(), 1)).expect("the built-in structures parse");
+    let mut all = agent.propose(&brief, 32).expect("the agent proposes");
+    all.retain(|proposal| proposal.direction == direction);
+    all
+}
+
+fn prove(task: &Task, proposals: &[Proposal]) {
+    let instance = task.instances().remove(0);
+    for proposal in proposals {
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let candidate = Candidate::load(&proposal.folder).expect("a proposal is a candidate");
+        candidate
+            .check_policy(&instance)
+            .expect("a proposal keeps the policy");
+        let flags = &candidate.cpu().expect("a CPU candidate").flags;
+        driver::run(
+            &instance,
+            &driver::cases(&instance),
+            &proposal.folder,
+            flags,
+            scratch.path(),
+        )
+        .unwrap_or_else(|cause| panic!("{}: {cause}", proposal.hypothesis));
+    }
+}
+
+fn has_gcc() -> bool {
+    let has = Command::new("gcc").arg("--version").output().is_ok();
+    if !has {
+        eprintln!("skipped: 1 test, there is no gcc on this machine");
+    }
+    has
+}
+
+#[test]
+fn a_stencil_and_a_byte_kernel_are_rewritten_and_stay_right() {
+    if !has_gcc() {
+        return;
+    }
+    for name in ["stencil", "bytes"] {
+        let task = Task::load(folder(name)).expect("the task loads");
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let found = proposals(&task, "source-loops", scratch.path());
+        let marked = |proposal: &&Proposal| {
+            std::fs::read_to_string(proposal.folder.join("kernel.c"))
+                .is_ok_and(|text| text.contains("#pragma omp simd"))
+        };
+        assert!(found.iter().filter(marked).count() >= 2, "{name}: {found:?}");
+        prove(&task, &found);
+    }
+}
+
+#[test]
+fn a_histogram_is_never_marked_as_independent() {
+    let task = Task::load(folder("histogram")).expect("the task loads");
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    for proposal in proposals(&task, "source-loops", scratch.path()) {
+        let text = std::fs::read_to_string(proposal.folder.join("kernel.c")).expect("a source");
+        let counting = text.find("count[x[i]]").expect("the counting loop");
+        let before = text[..counting].rfind("for (").expect("its head");
+        let line = text[..before].trim_end().lines().last().unwrap_or_default();
+        assert!(!line.contains("#pragma"), "{text}");
+    }
+    assert_eq!(proposals(&task, "source-flags", scratch.path()).len(), 6);
+}
+
+#[test]
+fn rewrites_of_the_shipped_baselines_are_right() {
+    if !has_gcc() {
+        return;
+    }
+    // Those whose rewrites keep the order of sums or have room in the tolerance; the judge decides about the others.
+    for name in [
+        "softmax",
+        "silu_mul",
+        "column_sum",
+        "layernorm",
+        "gemv",
+        "attention",
+    ] {
+        let task = Task::load(
+            Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("../../tasks")
+                .join(name),
+        )
+        .expect("the task loads");
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let found = proposals(&task, "source-loops", scratch.path());
+        assert!(!found.is_empty(), "{name} is not rewritten");
+        prove(&task, &found);
+    }
+}
