@@ -1,5 +1,7 @@
 //! Judging real candidates in real boxes: each gate catches a cheat and passes an honest kernel.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -388,4 +390,48 @@ fn the_audit_passes_the_test_task_and_refuses_a_tolerance_that_lets_zeros_throug
         "{checks:?}"
     );
     assert!(checks.contains(&"precision-not-separated"), "{checks:?}");
+}
+
+#[test]
+fn a_truly_faster_kernel_is_accepted_unless_the_machine_is_too_busy_to_tell() {
+    let state = tempfile::tempdir().unwrap();
+    open_all(state.path());
+    let task = Task::load(testdata().join("scale_add")).unwrap();
+    let mut options = JudgeOptions::new(state.path());
+    options.least = Level::Limits;
+    options.settings.stage_seconds = 6.0;
+    options.settings.quiet_seconds = 2.0;
+    let mut judge = Judge::open(&task.instances()[0], options).unwrap();
+    let (folder, _) = candidate(&kernel(HONEST));
+    let manifest = folder.path().join("candidate.toml");
+    let text = fs::read_to_string(&manifest)
+        .unwrap()
+        .replace("-O2", "-O3\", \"-march=native");
+    fs::write(&manifest, text).unwrap();
+    let verdict = judge.score(&Candidate::load(folder.path()).unwrap());
+    println!(
+        "{}\n{:?} {:?}",
+        code(&verdict),
+        verdict.verdict,
+        verdict.over_baseline
+    );
+    for gate in &verdict.gates {
+        println!(
+            "{:13} {:9.1} ms {}",
+            gate.name.to_string(),
+            gate.ms,
+            gate.evidence
+        );
+    }
+    assert_ne!(verdict.verdict, Decision::Reject, "{}", code(&verdict));
+    if verdict.verdict == Decision::Accept {
+        assert!(
+            verdict.speedup.is_some_and(|gain| gain.lower > 1.01),
+            "{:?}",
+            verdict.speedup
+        );
+        assert_eq!(verdict.gates.last().map(|gate| gate.name), Some(Gate::Regression));
+    } else {
+        println!("skipped 1 check of acceptance: {}", verdict.code);
+    }
 }

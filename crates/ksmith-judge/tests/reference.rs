@@ -1,5 +1,7 @@
 //! The boxed reference: values, a live process over many cases, and what happens when it fails.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
 use std::path::Path;
 use std::time::Duration;
 

@@ -8,10 +8,13 @@ use crate::gates::judge_outputs;
 use crate::judge::{Judge, JudgeError};
 use crate::number::{self, Values};
 
+/// Writes one output of a trivial candidate.
+type Make = fn(&Case, &Tensor, &Values) -> Vec<f64>;
+
 /// Zeros, a constant, copies of inputs and the mean against the dev cases, without running any code.
 pub(crate) fn trivial_candidates(cases: &[Case], judge: &Judge) -> Result<Vec<Finding>, JudgeError> {
     let mut findings = Vec::new();
-    let kinds: [(&str, fn(&Case, &Tensor, &Values) -> Vec<f64>); 4] = [
+    let kinds: [(&str, Make); 4] = [
         ("zeros", |_, tensor, _| vec![0.0; tensor.len()]),
         ("one", |_, tensor, _| vec![1.0; tensor.len()]),
         ("a copy of an input", copy),

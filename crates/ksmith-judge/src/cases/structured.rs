@@ -112,8 +112,8 @@ pub(crate) fn partition(len: usize, row: usize, total: u64, key: &Key) -> Vec<f6
             }
             // The cumulative sum of weights may miss the total by a rounding.
             offsets[parts] = total as f64;
-            for part in 1..parts {
-                offsets[part] = offsets[part].min(total as f64);
+            for offset in &mut offsets[1..parts] {
+                *offset = offset.min(total as f64);
             }
         });
     values

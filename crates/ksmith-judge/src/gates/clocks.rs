@@ -29,10 +29,6 @@ const LONGEST_NS: u64 = 2_000_000;
 /// A slope below this share of one call, in three processes, is a finding.
 const SLOPE: f64 = 0.5;
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "everything a second measurement needs, used once"
-)]
 pub(crate) fn clocks(
     instance: &Instance,
     oracle: &mut Oracle,

@@ -124,7 +124,10 @@ fn judge_output(
                 .collect();
             let ratios = checkers.check(case, index, &decoded)?;
             // A ratio that is NaN, or a missing ratio, never passes.
-            let bad = ratios.iter().filter(|ratio| !(**ratio <= 1.0)).count();
+            let bad = ratios
+                .iter()
+                .filter(|ratio| ratio.is_nan() || **ratio > 1.0)
+                .count();
             let short = decoded.get(index).map_or(1, Values::len).abs_diff(ratios.len());
             Outcome {
                 failures: bad + short,

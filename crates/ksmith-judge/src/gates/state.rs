@@ -89,7 +89,7 @@ pub(crate) fn state(scoring: &mut Scoring<'_>) -> GateEnd {
         };
         let judgement = judge(&late, &answer.outputs, &scoring.oracle.checkers())?;
         if let Some((output, outcome)) = &judgement.failed
-            && !(outcome.ratio <= SLACK)
+            && (outcome.ratio.is_nan() || outcome.ratio > SLACK)
         {
             return Ok(End::Fail(
                 code(Gate::State, "not-resumable"),
