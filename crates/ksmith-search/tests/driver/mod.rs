@@ -201,7 +201,6 @@ fn function(instance: &Instance, bound: &Bound, case: &Case, number: usize) -> S
     let mut body = String::new();
     let (mut candidate, mut reference) = (Vec::new(), Vec::new());
     let (mut candidate_types, mut reference_types) = (Vec::new(), Vec::new());
-    let mut scales = Vec::new();
     for tensor in &bound.tensors {
         let (name, n) = (&tensor.name, tensor.len());
         let (narrow, wide) = (c_type(tensor.dtype), wide_type(tensor));
@@ -229,11 +228,10 @@ fn function(instance: &Instance, bound: &Bound, case: &Case, number: usize) -> S
         reference_types.push("void *".to_owned());
         if matches!(&tensor.role, Role::Output(rule) if rule.tolerance.has_scale) {
             let _ = writeln!(body, "    double *s_{name} = room({n} * 8);");
-            scales.push(format!("s_{name}"));
+            reference.push(format!("s_{name}"));
+            reference_types.push("void *".to_owned());
         }
     }
-    reference_types.extend(scales.iter().map(|_| "void *".to_owned()));
-    reference.extend(scales);
     for scalar in &bound.scalars {
         let ScalarValue::Fixed(value) = &scalar.value else {
             panic!("drawn scalars are not used by shipped tasks")
