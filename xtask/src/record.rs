@@ -45,11 +45,11 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
         started: Instant::now(),
     };
     let settings = Settings {
-        // Never stops early and never turns away: a recording, not a judgement. Two stages share the sets.
+        // Never stops early, never turns away and never confirms: a recording, not a judgement.
         floor: -0.5,
         target_gain: 1e6,
-        min_pairs: args.sets.div_ceil(2) * Settings::default().rounds_per_set,
-        min_sets: args.sets.div_ceil(2),
+        min_pairs: args.sets * Settings::default().rounds_per_set,
+        min_sets: args.sets,
         stage_seconds: 120.0,
         noise_limit: 10.0,
         unpreempted: 0.0,
