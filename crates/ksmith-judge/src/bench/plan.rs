@@ -130,4 +130,4 @@ impl Settings {
 }
 
 /// Calls of each arm at the start of a set, before the first lane: pages, caches, and the length of a call.
-pub(crate) const CALIBRATION_CALLS: u32 = 3;
+pub(crate) const CALIBRATION_CALLS: u32 = 4;
