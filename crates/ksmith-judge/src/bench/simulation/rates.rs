@@ -17,6 +17,8 @@ pub struct Tally {
     pub accepted: u32,
     /// Bounded below the floor, contradicted, or not confirmed.
     pub rejected: u32,
+    /// Of these, bounded below the floor in the decision stage.
+    pub below_floor: u32,
     /// Neither.
     pub undecided: u32,
     /// Off or wide controls and busy machines: no statement.
@@ -31,6 +33,7 @@ impl Tally {
     /// Counts one report.
     pub fn add(&mut self, report: &Report) {
         self.judged += 1;
+        self.below_floor += u32::from(report.finding == Finding::BelowFloor);
         self.decided += u32::from(report.confirmation.is_some());
         match report.finding {
             Finding::Confirmed => self.accepted += 1,
