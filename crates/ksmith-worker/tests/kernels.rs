@@ -391,7 +391,7 @@ fn an_answer_given_early_shows_the_work_that_is_missing() {
 fn garbage_on_the_answer_page_confuses_nobody() {
     for garbage in [
         "memset((void *)page(), 0xff, 4096);",
-        "page()[0] = 77;",
+        "page()[0] = 77; for (volatile int i = 0; i < 10000000; i++);",
         "memset((void *)page(), 0, 4096);",
     ] {
         let body =
