@@ -28,13 +28,13 @@ pub(crate) struct Entry {
 
 macro_rules! table {
     ($($call:ident $rule:expr, $reason:literal;)*) => {
-        &[$(Entry { name: stringify!($call), number: calls::$call, rule: $rule, reason: $reason },)*]
+        &[$(Entry { name: stringify!($call), number: numbers::$call, rule: $rule, reason: $reason },)*]
     };
 }
 
 /// Numbers under their plain names.
 #[allow(non_upper_case_globals, reason = "the names are those of the calls")]
-mod calls {
+mod numbers {
     macro_rules! numbers {
         ($($name:ident $number:ident),* $(,)?) => {
             $(pub(super) const $name: i64 = libc::$number;)*

@@ -46,17 +46,17 @@ impl Groups {
             COUNT.fetch_add(1, Ordering::Relaxed)
         );
         let mut groups = Self::default();
-        if let Some(bytes) = limits.memory_bytes {
-            if let Ok(folder) = groups.add(
+        if let Some(bytes) = limits.memory_bytes
+            && let Ok(folder) = groups.add(
                 "memory",
                 &name,
                 &[
                     ("memory.limit_in_bytes", "memory.max", bytes),
                     ("memory.memsw.limit_in_bytes", "memory.swap.max", bytes),
                 ],
-            ) {
-                groups.memory = Some(folder);
-            }
+            )
+        {
+            groups.memory = Some(folder);
         }
         if let Some(count) = limits.processes {
             // Two more for the helper's own processes.

@@ -250,12 +250,14 @@ fn watch(
             }
             continue;
         }
-        if stopped && let Some(listener_fd) = &listener {
-            if let Some(number) = confine::stopped_call(listener_fd.as_raw_fd()) {
-                let _ = process::kill(target, libc::SIGKILL);
-                return Ok(Ended::ForbiddenCall(crate::calls::name(number)));
-            }
-            // The caller is gone already, or every process of the filter is: then the target's end follows at once.
+        // If no call is found, its process is gone already, or every process of the filter is: then the target's end
+        // follows at once.
+        if stopped
+            && let Some(listener_fd) = &listener
+            && let Some(number) = confine::stopped_call(listener_fd.as_raw_fd())
+        {
+            let _ = process::kill(target, libc::SIGKILL);
+            return Ok(Ended::ForbiddenCall(crate::calls::name(number)));
         }
         if over {
             return Ok(match process::wait(target, Hang::Yes) {

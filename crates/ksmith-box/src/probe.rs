@@ -13,13 +13,13 @@ use crate::{Isolation, Layer, LayerState, Level, Limits, Profile, landlock, wire
 /// Runs `trial` in a process of its own; the error number is its exit code.
 fn attempt(trial: impl FnOnce() -> io::Result<()>) -> Result<(), String> {
     let pid = match process::fork() {
-        Ok(Fork::Child) => match {
+        Ok(Fork::Child) => {
             process::end_after(5);
-            trial()
-        } {
-            Ok(()) => process::exit(0),
-            Err(error) => process::exit(error.raw_os_error().unwrap_or(255)),
-        },
+            match trial() {
+                Ok(()) => process::exit(0),
+                Err(error) => process::exit(error.raw_os_error().unwrap_or(255)),
+            }
+        }
         Ok(Fork::Parent(pid)) => pid,
         Err(error) => return Err(error.to_string()),
     };
