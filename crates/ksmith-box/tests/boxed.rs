@@ -1,5 +1,6 @@
 //! Adversaries in boxes: each ends as what it is, in time, and leaves no process behind.
 #![expect(unsafe_code, reason = "adversaries make raw calls, inside their box")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
 //! Real kernels in real workers: honest ones pass, hostile ones get the right fault, and the judge survives.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::time::{Duration, Instant};
 
@@ -454,7 +455,19 @@ fn closed_descriptors_and_lost_maps_harm_the_candidate_only() {
 
 #[test]
 fn memory_beyond_the_limit_is_a_fault() {
-    let kind = fault("for (;;) { char *p = malloc(1 << 24); memset(p, 1, 1 << 24); }").kind;
+    let (_folder, mut worker) = started(
+        "for (;;) { char *p = malloc(1 << 24); memset(p, 1, 1 << 24); }",
+        1,
+    )
+    .unwrap();
+    worker.layout(&layout(Edge::End)).unwrap();
+    let patient = CallOptions {
+        deadline: Duration::from_secs(20),
+        ..options()
+    };
+    let Err(WorkerError::Fault(Fault { kind, .. })) = worker.call(0, &patient) else {
+        panic!("no fault")
+    };
     assert!(
         matches!(
             kind,
