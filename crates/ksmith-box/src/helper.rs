@@ -189,6 +189,7 @@ fn init(wire: &Wire, status: RawFd, uid: u32, roles: &[Role]) -> Result<(), Fail
         let view = View {
             read_only: &wire.read_only,
             read_write: &wire.read_write,
+            devices: &wire.devices,
             temporary_bytes: (!wire.is_worker()).then_some(wire.limits.file_bytes.unwrap_or(256 << 20)),
             proc: wire.proc_view,
         };
@@ -340,7 +341,8 @@ fn confine_and_run(
         confine::no_new_privileges().step("refuse new privileges")?;
     }
     if wire.has(Layer::Landlock) {
-        let devices: Vec<PathBuf> = mounts::DEVICES.iter().map(PathBuf::from).collect();
+        let mut devices: Vec<PathBuf> = mounts::DEVICES.iter().map(PathBuf::from).collect();
+        devices.extend(wire.devices.iter().cloned());
         let mut read_only = wire.read_only.clone();
         if wire.proc_view {
             read_only.push("/proc".into());

@@ -13,7 +13,7 @@ const ABI_WANTED: ABI = ABI::V6;
 
 /// Restricts this process and all it starts: files as listed, no TCP, no signals or abstract sockets to the outside.
 pub(crate) fn restrict(read_only: &[PathBuf], read_write: &[PathBuf], devices: &[PathBuf]) -> io::Result<()> {
-    let device_rights = AccessFs::ReadFile | AccessFs::WriteFile;
+    let device_rights = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
     let status = Ruleset::default()
         .handle_access(AccessFs::from_all(ABI_WANTED))
         .and_then(|rules| rules.handle_access(AccessNet::from_all(ABI_WANTED)))

@@ -29,6 +29,8 @@ pub(crate) const DEVICES: [&str; 5] = [
 pub(crate) struct View<'a> {
     pub(crate) read_only: &'a [PathBuf],
     pub(crate) read_write: &'a [PathBuf],
+    /// Device nodes beyond the harmless ones.
+    pub(crate) devices: &'a [PathBuf],
     /// A private `/tmp` of at most this size.
     pub(crate) temporary_bytes: Option<u64>,
     pub(crate) proc: bool,
@@ -86,7 +88,11 @@ pub(crate) fn enter(view: &View<'_>) -> io::Result<()> {
     std::env::set_current_dir("/")?;
 
     fs::create_dir("/dev")?;
-    for device in DEVICES.map(Path::new) {
+    for device in DEVICES
+        .iter()
+        .map(Path::new)
+        .chain(view.devices.iter().map(PathBuf::as_path))
+    {
         show(device, NO_SUID | NO_EXEC).map_err(named(device))?;
     }
     if let Some(bytes) = view.temporary_bytes {

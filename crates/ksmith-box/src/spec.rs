@@ -80,6 +80,7 @@ pub struct BoxSpec {
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) read_only: Vec<PathBuf>,
     pub(crate) read_write: Vec<PathBuf>,
+    pub(crate) devices: Vec<PathBuf>,
     pub(crate) fds: Vec<Arc<OwnedFd>>,
     pub(crate) stdin: Vec<u8>,
     pub(crate) limits: Limits,
@@ -99,6 +100,7 @@ impl BoxSpec {
             cwd: None,
             read_only: Vec::new(),
             read_write: Vec::new(),
+            devices: Vec::new(),
             fds: Vec::new(),
             stdin: Vec::new(),
             limits: Limits::default(),
@@ -153,6 +155,12 @@ impl BoxSpec {
     /// Shows a file or folder, writable, at its own path.
     pub fn read_write(mut self, path: impl Into<PathBuf>) -> Self {
         self.read_write.push(path.into());
+        self
+    }
+
+    /// Shows a device node, with its control calls; only GPU workers need one.
+    pub fn device(mut self, path: impl Into<PathBuf>) -> Self {
+        self.devices.push(path.into());
         self
     }
 

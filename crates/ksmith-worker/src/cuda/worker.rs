@@ -58,10 +58,11 @@ impl Worker {
         let mut spec = BoxSpec::role(ROLE.name, Profile::Agent)
             .system()
             .fd(theirs)
+            .proc_view()
             .limits(limits)
             .least(options.least);
         for device in device_nodes() {
-            spec = spec.read_write(device);
+            spec = spec.device(device);
         }
         if options.unsandboxed {
             spec = spec.unsandboxed();
@@ -229,5 +230,6 @@ fn device_nodes() -> Vec<std::path::PathBuf> {
         .filter_map(Result::ok)
         .filter(|entry| entry.file_name().to_string_lossy().starts_with("nvidia"))
         .map(|entry| entry.path())
+        .filter(|path| !path.is_dir())
         .collect()
 }
