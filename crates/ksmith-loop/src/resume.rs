@@ -81,7 +81,7 @@ pub fn resume_with(
     } else {
         Sandbox::Required
     };
-    let arena = workshop.arena(&instance, &options.run, sandbox)?;
+    let arena = workshop.arena(&instance, &options.run, sandbox, memory.confirmations)?;
     let seed = opened.search_seed.unwrap_or_default();
     let writer = workshop.writer(&kept.writer, &instance, seed)?;
     let resumed = Resumed {

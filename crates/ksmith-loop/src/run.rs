@@ -138,7 +138,7 @@ fn run_instance(
     let guard = Guard::lock(task, judge_digest()?)?;
     let machine = Machine::read();
     let (id, dir) = new_run(&options.home, instance)?;
-    let arena = workshop.arena(instance, &dir, options.sandbox)?;
+    let arena = workshop.arena(instance, &dir, options.sandbox, 0)?;
     let writer = workshop.writer(&options.writer, instance, options.seed)?;
     let mut ledger = Ledger::create(&dir)?;
     let opened = opening(Opening {

@@ -26,7 +26,12 @@ impl JudgeArena {
     ///
     /// # Errors
     /// When the judge cannot judge this task here.
-    pub fn open(instance: &Instance, run: &Path, sandbox: Sandbox) -> Result<Self, ArenaError> {
+    pub fn open(
+        instance: &Instance,
+        run: &Path,
+        sandbox: Sandbox,
+        confirmations: u32,
+    ) -> Result<Self, ArenaError> {
         let task = instance.task();
         let baseline =
             task.contract()
@@ -43,6 +48,7 @@ impl JudgeArena {
             Sandbox::Required => false,
             Sandbox::Unsandboxed => true,
         };
+        options.settings.confirmation = confirmations + 1;
         let judge = Judge::open(instance, options).map_err(from_judge)?;
         Ok(Self {
             judge,
