@@ -24,6 +24,7 @@ mod run;
 mod session;
 pub mod step;
 mod steps;
+mod tuner;
 mod workshop;
 pub mod writer;
 

@@ -13,7 +13,9 @@ use crate::outcome::InstanceOutcome;
 use crate::run::{Kept, baseline_folder, finish, judge_digest, run_instances};
 use crate::session::Session;
 use crate::workshop::{BuiltIn, Workshop};
-use crate::{Event, Interrupt, Mechanisms, Memory, Progress, RunError, RunOptions, RunOutcome, Sandbox};
+use crate::{
+    Event, Interrupt, Mechanism, Mechanisms, Memory, Progress, RunError, RunOptions, RunOutcome, Sandbox,
+};
 
 /// What going on needs beside the record.
 #[derive(Debug, Clone)]
@@ -83,7 +85,11 @@ pub fn resume_with(
     };
     let arena = workshop.arena(&instance, &options.run, sandbox, memory.confirmations)?;
     let seed = opened.search_seed.unwrap_or_default();
-    let writer = workshop.writer(&kept.writer, &instance, seed)?;
+    let mechanisms = Mechanisms::from_switches(&opened.mechanisms);
+    let cache = mechanisms
+        .has(Mechanism::Cache)
+        .then(|| crate::tuner::path(&options.home));
+    let writer = workshop.writer(&kept.writer, &instance, cache.as_deref())?;
     let resumed = Resumed {
         tool: env!("CARGO_PKG_VERSION").to_owned(),
         head: ledger.head(),
@@ -102,7 +108,6 @@ pub fn resume_with(
         instance: &opened.instance,
         budget: memory.budget(),
     });
-    let mechanisms = Mechanisms::from_switches(&opened.mechanisms);
     let mut session = Session {
         ledger,
         memory,
@@ -121,7 +126,12 @@ pub fn resume_with(
         lessons: BTreeMap::new(),
         last_record: Instant::now(),
     };
-    let outcome = finish(&mut session, &options.run, options.signing_key.as_deref())?;
+    let outcome = finish(
+        &mut session,
+        &options.run,
+        options.signing_key.as_deref(),
+        cache.as_deref(),
+    )?;
     drop(session);
     let mut instances = vec![outcome];
     let stopped = instances[0].outcome == ksmith_ledger::Outcome::Interrupted;

@@ -14,7 +14,8 @@ use crate::outcome::InstanceOutcome;
 use crate::session::{Session, Sitting};
 use crate::workshop::{BuiltIn, Workshop};
 use crate::{
-    Budget, Event, Memory, Progress, RunError, RunOptions, RunOutcome, Sandbox, Stage, TypePick, WriterChoice,
+    Budget, Event, Mechanism, Memory, Progress, RunError, RunOptions, RunOutcome, Sandbox, Stage, TypePick,
+    WriterChoice,
 };
 
 /// What `run-opened` keeps beyond its named fields, so that `resume` and `verify --replay` need nothing else.
@@ -139,7 +140,11 @@ fn run_instance(
     let machine = Machine::read();
     let (id, dir) = new_run(&options.home, instance)?;
     let arena = workshop.arena(instance, &dir, options.sandbox, 0)?;
-    let writer = workshop.writer(&options.writer, instance, options.seed)?;
+    let cache = options
+        .mechanisms
+        .has(Mechanism::Cache)
+        .then(|| crate::tuner::path(&options.home));
+    let writer = workshop.writer(&options.writer, instance, cache.as_deref())?;
     let mut ledger = Ledger::create(&dir)?;
     let opened = opening(Opening {
         id: &id,
@@ -191,7 +196,12 @@ fn run_instance(
         lessons: BTreeMap::new(),
         last_record: Instant::now(),
     };
-    finish(&mut session, &dir, options.signing_key.as_deref())
+    finish(
+        &mut session,
+        &dir,
+        options.signing_key.as_deref(),
+        cache.as_deref(),
+    )
 }
 
 /// Drives a session and leaves its views, report and certificate behind, however it ends.
@@ -199,11 +209,18 @@ pub(crate) fn finish(
     session: &mut Session<'_>,
     dir: &Path,
     signing_key: Option<&Path>,
+    cache: Option<&Path>,
 ) -> Result<InstanceOutcome, RunError> {
     let driven = session.drive();
     let wall_s = session.memory.spent.wall_s;
     let written = crate::steps::write_files(dir, signing_key);
-    let _: Sitting = driven?;
+    if let (Sitting::Closed, Some(cache)) = (driven?, cache)
+        && let Some(cause) = crate::tuner::remember(&ksmith_ledger::History::load(dir)?, cache)
+    {
+        session
+            .progress
+            .event(&Event::Note(&format!("the tuner cache was not written: {cause}")));
+    }
     for note in written? {
         session.progress.event(&Event::Note(&note));
     }

@@ -23,7 +23,7 @@ pub trait Workshop {
         confirmations: u32,
     ) -> Result<Box<dyn Arena>, ArenaError>;
 
-    /// Makes the writer that was asked for.
+    /// Makes the writer that was asked for. `cache` is the tuner cache, if it is switched on.
     ///
     /// # Errors
     /// When it cannot be had.
@@ -31,7 +31,7 @@ pub trait Workshop {
         &self,
         choice: &WriterChoice,
         instance: &Instance,
-        seed: u64,
+        cache: Option<&Path>,
     ) -> Result<Box<dyn Writer>, WriterError>;
 }
 
@@ -54,10 +54,10 @@ impl Workshop for BuiltIn {
         &self,
         choice: &WriterChoice,
         instance: &Instance,
-        seed: u64,
+        cache: Option<&Path>,
     ) -> Result<Box<dyn Writer>, WriterError> {
         Ok(match choice {
-            WriterChoice::Search => Box::new(SearchWriter::new(instance, seed)?),
+            WriterChoice::Search => Box::new(SearchWriter::new(instance, cache)?),
             WriterChoice::Folder(folder) => Box::new(FolderWriter::new(folder)),
         })
     }

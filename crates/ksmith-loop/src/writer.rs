@@ -51,7 +51,10 @@ pub trait Writer {
     fn name(&self) -> String;
 
     /// Directions for the draft, best first.
-    fn directions(&mut self, brief: &Brief) -> Vec<Direction>;
+    ///
+    /// # Errors
+    /// When the writer itself fails.
+    fn directions(&mut self, brief: &Brief) -> Result<Vec<Direction>, WriterError>;
 
     /// Proposes up to `wanted` candidates, each in a folder below `brief.out`. None means that nothing is left.
     ///
@@ -61,4 +64,11 @@ pub trait Writer {
     /// # Errors
     /// When the writer itself fails; that ends the run as if nothing were left, with a note.
     fn propose(&mut self, brief: &Brief, wanted: usize) -> Result<Vec<Proposal>, WriterError>;
+}
+
+/// Threads that a candidate may use: the policy's, else all CPUs but the judge's own.
+pub(crate) fn threads(instance: &ksmith_task::Instance) -> u32 {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let spare = u32::try_from(cpus.saturating_sub(1).max(1)).unwrap_or(1);
+    instance.task().contract().policy.threads.unwrap_or(spare)
 }

@@ -63,7 +63,7 @@ impl Session<'_> {
     fn facts(&mut self) -> Result<DraftFacts, RunError> {
         let workspace = self.workspace(0)?;
         let brief = self.brief(&[], workspace)?;
-        let directions = self.writer.directions(&brief);
+        let directions = self.writer.directions(&brief)?;
         let contract = self.instance.task().contract();
         let baseline = self.memory.baseline.as_ref();
         let median = |workload: &str| {

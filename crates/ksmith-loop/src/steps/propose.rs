@@ -134,6 +134,9 @@ impl Session<'_> {
             None => self.baseline.clone(),
         };
         let digest = self.mechanisms.has(Mechanism::Digest);
+        // Gains are over the champion of their round, which changes at the round's end.
+        let mut past: Vec<&Candidacy> = self.memory.candidates.iter().collect();
+        past.sort_by_key(|candidacy| (candidacy.proposed.round, candidacy.is_accepted()));
         let notes = closed
             .iter()
             .map(|direction| format!("direction `{direction}` is closed: it had its tries without a gain"))
@@ -154,13 +157,11 @@ impl Session<'_> {
                 })
                 .collect(),
             goal: contract.performance.goal,
-            threads: contract.policy.threads.unwrap_or_else(default_threads),
+            threads: crate::writer::threads(&self.instance),
             champion,
-            history: self
-                .memory
-                .candidates
-                .iter()
-                .map(|c| self.outcome(c, digest))
+            history: past
+                .into_iter()
+                .map(|candidacy| self.outcome(candidacy, digest))
                 .collect(),
             left: BudgetLeft {
                 wall_s: budget.left(&self.memory.spent).as_secs_f64(),
@@ -208,12 +209,6 @@ impl Session<'_> {
             evidence,
         }
     }
-}
-
-/// CPUs less the judge's own.
-fn default_threads() -> u32 {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    u32::try_from(cpus.saturating_sub(1).max(1)).unwrap_or(1)
 }
 
 fn word(decision: Decision) -> &'static str {

@@ -52,9 +52,9 @@ impl Writer for FolderWriter {
         format!("folder:{}", self.root.display())
     }
 
-    fn directions(&mut self, _: &Brief) -> Vec<Direction> {
-        let folders = self.folders().unwrap_or_default();
-        folders
+    fn directions(&mut self, _: &Brief) -> Result<Vec<Direction>, WriterError> {
+        let folders = self.folders()?;
+        let directions = folders
             .iter()
             .map(|folder| Direction {
                 name: name_of(folder),
@@ -62,7 +62,8 @@ impl Writer for FolderWriter {
                 value: 1.0,
                 risk: "nothing is known of it before it is judged".into(),
             })
-            .collect()
+            .collect();
+        Ok(directions)
     }
 
     fn propose(&mut self, brief: &Brief, wanted: usize) -> Result<Vec<Proposal>, WriterError> {

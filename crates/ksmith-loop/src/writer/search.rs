@@ -1,5 +1,9 @@
 //! The built-in offline agent as a writer.
 
+use std::path::Path;
+
+use ksmith_machine::Machine;
+use ksmith_search::{Cache, Facts, SearchAgent, SearchError};
 use ksmith_task::{Brief, Instance, Proposal};
 
 use super::{Direction, Writer, WriterError};
@@ -7,20 +11,23 @@ use super::{Direction, Writer, WriterError};
 /// The built-in offline agent.
 #[derive(Debug)]
 pub struct SearchWriter {
-    instance: String,
-    seed: u64,
+    agent: SearchAgent,
 }
 
 impl SearchWriter {
-    /// An agent for one instance.
+    /// An agent for one instance; measurements of earlier runs on this machine come from `cache`, if there is one.
     ///
     /// # Errors
-    /// When its library of structures cannot be read.
-    pub fn new(instance: &Instance, seed: u64) -> Result<Self, WriterError> {
-        Ok(Self {
-            instance: instance.id(),
-            seed,
-        })
+    /// When its library of structures or the cache cannot be read.
+    pub fn new(instance: &Instance, cache: Option<&Path>) -> Result<Self, WriterError> {
+        let machine = Machine::read();
+        let facts = Facts::of(&machine, super::threads(instance));
+        let mut agent = SearchAgent::new(facts).map_err(failed)?;
+        if let Some(path) = cache {
+            let earlier = Cache::read(path).map_err(failed)?;
+            agent = agent.with_cache(earlier.on_machine(&machine.digest().to_string()));
+        }
+        Ok(Self { agent })
     }
 }
 
@@ -29,12 +36,24 @@ impl Writer for SearchWriter {
         "search".into()
     }
 
-    fn directions(&mut self, _: &Brief) -> Vec<Direction> {
-        let _ = (&self.instance, self.seed);
-        Vec::new()
+    fn directions(&mut self, brief: &Brief) -> Result<Vec<Direction>, WriterError> {
+        let directions = self.agent.directions(brief).map_err(failed)?;
+        Ok(directions
+            .into_iter()
+            .map(|direction| Direction {
+                name: direction.name,
+                idea: direction.idea,
+                value: direction.value,
+                risk: direction.risk,
+            })
+            .collect())
     }
 
-    fn propose(&mut self, _: &Brief, _: usize) -> Result<Vec<Proposal>, WriterError> {
-        Ok(Vec::new())
+    fn propose(&mut self, brief: &Brief, wanted: usize) -> Result<Vec<Proposal>, WriterError> {
+        self.agent.propose(brief, wanted).map_err(failed)
     }
+}
+
+fn failed(error: SearchError) -> WriterError {
+    WriterError::Failed(crate::arena::chain(&error))
 }

@@ -18,26 +18,26 @@ use ksmith_loop::{Interrupt, Mechanisms, RunOptions, Sandbox, Workshop, WriterCh
 use ksmith_task::{Backend, Brief, Digest, Instance, Proposal};
 
 /// One round of the scripted writer: a direction and its candidates, each the text of its comment.
-pub type Round = (&'static str, &'static [&'static str]);
+pub(crate) type Round = (&'static str, &'static [&'static str]);
 
 /// What happens on the way.
 #[derive(Clone, Default)]
-pub struct Hooks {
+pub(crate) struct Hooks {
     /// Called before each judgement with its number, from 1.
-    pub before: Option<Arc<dyn Fn(u32) + Send + Sync>>,
+    pub(crate) before: Option<Arc<dyn Fn(u32) + Send + Sync>>,
     /// How long each judgement takes.
-    pub pause: Duration,
+    pub(crate) pause: Duration,
 }
 
-pub struct Script {
-    pub rounds: &'static [Round],
-    pub hooks: Hooks,
+pub(crate) struct Script {
+    pub(crate) rounds: &'static [Round],
+    pub(crate) hooks: Hooks,
     /// What the judge was asked, in order.
-    pub asked: Arc<Mutex<Vec<String>>>,
+    pub(crate) asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Script {
-    pub fn new(rounds: &'static [Round]) -> Self {
+    pub(crate) fn new(rounds: &'static [Round]) -> Self {
         Self {
             rounds,
             hooks: Hooks::default(),
@@ -45,7 +45,7 @@ impl Script {
         }
     }
 
-    pub fn asked(&self) -> Vec<String> {
+    pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 }
@@ -59,7 +59,12 @@ impl Workshop for Script {
         }))
     }
 
-    fn writer(&self, _: &WriterChoice, _: &Instance, _: u64) -> Result<Box<dyn Writer>, WriterError> {
+    fn writer(
+        &self,
+        _: &WriterChoice,
+        _: &Instance,
+        _: Option<&Path>,
+    ) -> Result<Box<dyn Writer>, WriterError> {
         Ok(Box::new(ScriptedWriter { rounds: self.rounds }))
     }
 }
@@ -249,7 +254,7 @@ impl Writer for ScriptedWriter {
         "script".into()
     }
 
-    fn directions(&mut self, _: &Brief) -> Vec<Direction> {
+    fn directions(&mut self, _: &Brief) -> Result<Vec<Direction>, WriterError> {
         let mut directions: Vec<Direction> = Vec::new();
         for (name, _) in self.rounds {
             if !directions.iter().any(|direction| direction.name == *name) {
@@ -261,7 +266,7 @@ impl Writer for ScriptedWriter {
                 });
             }
         }
-        directions
+        Ok(directions)
     }
 
     /// The next round follows from the history alone: that of a writer that was just started again too.
@@ -316,23 +321,23 @@ impl Writer for ScriptedWriter {
 }
 
 /// A home with a copy of the softmax task.
-pub struct Home {
-    pub folder: tempfile::TempDir,
+pub(crate) struct Home {
+    pub(crate) folder: tempfile::TempDir,
 }
 
 impl Home {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let task = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tasks/softmax");
         copy(&task, &folder.path().join("softmax"));
         Self { folder }
     }
 
-    pub fn task(&self) -> PathBuf {
+    pub(crate) fn task(&self) -> PathBuf {
         self.folder.path().join("softmax")
     }
 
-    pub fn options(&self) -> RunOptions {
+    pub(crate) fn options(&self) -> RunOptions {
         RunOptions {
             task: self.task(),
             home: self.folder.path().to_owned(),
