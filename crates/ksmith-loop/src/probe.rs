@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use ksmith_judge::{Effort, Judge, JudgeOptions};
-use ksmith_ledger::{GateOutcome, Verdict};
+use ksmith_ledger::{Audited, GateOutcome, Verdict};
 use ksmith_task::{Candidate, Digest, Instance, Task};
 use ksmith_worker::build::{Build, BuildOptions, Sources, compile};
 
-use crate::arena::{ArenaError, from_judge};
+use crate::arena::{Arena as _, ArenaError, JudgeArena, from_judge};
 use crate::run::choose;
 use crate::{RunError, Sandbox, TypePick};
 
@@ -34,7 +34,7 @@ pub fn check(
     types: &[TypePick],
     sandbox: Sandbox,
 ) -> Result<CheckOutcome, RunError> {
-    let instance = first_instance(task, types)?;
+    let instance = first_instance(&Task::load(task)?, types)?;
     let candidate = Candidate::load(candidate).map_err(RunError::Candidate)?;
     let digest = candidate.digest();
     if let Err(error) = candidate.check_policy(&instance) {
@@ -96,7 +96,7 @@ pub fn test(
     types: &[TypePick],
     sandbox: Sandbox,
 ) -> Result<Verdict, RunError> {
-    let instance = first_instance(task, types)?;
+    let instance = first_instance(&Task::load(task)?, types)?;
     let candidate = Candidate::load(candidate).map_err(RunError::Candidate)?;
     let state = scratch("test")?;
     let mut options = JudgeOptions::new(state.path());
@@ -115,9 +115,26 @@ pub fn first_failure(verdict: &Verdict) -> Option<String> {
         .and_then(|gate| gate.code.clone())
 }
 
-fn first_instance(task: &Path, types: &[TypePick]) -> Result<Instance, RunError> {
-    let task = Task::load(task)?;
-    choose(&task, types)?
+/// Runs the task's own audit, instance by instance.
+///
+/// # Errors
+/// When nothing can be judged here.
+pub fn audit(task: &Task, sandbox: Sandbox) -> Result<Vec<(String, Audited)>, RunError> {
+    let mut audits = Vec::new();
+    for instance in task.instances() {
+        let state = scratch("audit")?;
+        let mut arena = JudgeArena::open(&instance, state.path(), sandbox, 0)?;
+        audits.push((instance.id(), arena.audit()?));
+    }
+    Ok(audits)
+}
+
+/// The first instance that fits the fixed dtypes.
+///
+/// # Errors
+/// When none does.
+pub fn first_instance(task: &Task, types: &[TypePick]) -> Result<Instance, RunError> {
+    choose(task, types)?
         .into_iter()
         .next()
         .ok_or_else(|| RunError::Internal("a task without instances".into()))

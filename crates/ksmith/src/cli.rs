@@ -37,15 +37,23 @@ fn styles() -> Styles {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Doctor(commands::doctor::Args),
+    New(commands::new::Args),
+    Lint(commands::lint::Args),
+    Abi(commands::abi::Args),
+    Review(commands::review::Args),
     Run(commands::run::Args),
     Resume(commands::resume::Args),
-    Judge(commands::judge::Args),
     Check(commands::check::Args),
     Test(commands::test::Args),
     Bench(commands::bench::Args),
+    Judge(commands::judge::Args),
     Log(commands::log::Args),
     Show(commands::show::Args),
+    Diff(commands::diff::Args),
+    Report(commands::report::Args),
     Verify(commands::verify::Args),
     Export(commands::export::Args),
+    Toolchain(commands::toolchain::Args),
     Completions(commands::completions::Args),
 }

@@ -1,17 +1,25 @@
 //! One file per command: an `Args` struct whose doc is the help, and one `run`.
 
+pub(crate) mod abi;
 pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod diff;
+pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod judge;
+pub(crate) mod lint;
 pub(crate) mod log;
+pub(crate) mod new;
 pub(crate) mod place;
+pub(crate) mod report;
 pub(crate) mod resume;
+pub(crate) mod review;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod summary;
 pub(crate) mod test;
+pub(crate) mod toolchain;
 pub(crate) mod verify;
 
 use ksmith_task::ExitCode;
@@ -35,6 +43,14 @@ pub(crate) fn dispatch(command: Command, ui: &mut Ui) -> Outcome {
         Command::Show(args) => show::run(&args, ui),
         Command::Verify(args) => verify::run(&args, ui),
         Command::Export(args) => export::run(&args, ui),
+        Command::Abi(args) => abi::run(&args, ui),
+        Command::Diff(args) => diff::run(&args, ui),
+        Command::Doctor(args) => doctor::run(&args, ui),
+        Command::Lint(args) => lint::run(&args, ui),
+        Command::New(args) => new::run(&args, ui),
+        Command::Report(args) => report::run(&args, ui),
+        Command::Review(args) => review::run(&args, ui),
+        Command::Toolchain(args) => toolchain::run(&args, ui),
         Command::Completions(args) => completions::run(&args, ui),
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use ksmith_ledger::{Decision, Speedup};
+use ksmith_ledger::Speedup;
 use ksmith_loop::{Budget, Event, Progress, Spent};
 
 use crate::duration;
@@ -56,7 +56,11 @@ impl Live {
         if self.is_quiet {
             return;
         }
-        let text = format!("[{:>7.1} s] {}", self.began.elapsed().as_secs_f64(), plain(text));
+        let text = format!(
+            "[{:>7.1} s] {}",
+            self.began.elapsed().as_secs_f64(),
+            ksmith_report::clean_line(text)
+        );
         if self.is_live {
             self.bar.println(text);
         } else {
@@ -92,29 +96,6 @@ impl Live {
 /// A gain with its interval.
 pub(crate) fn show_gain(gain: Speedup) -> String {
     format!("{:.2}x ({:.2} to {:.2})", gain.point, gain.lower, gain.upper)
-}
-
-/// Foreign text on a terminal: control characters are made visible.
-pub(crate) fn plain(text: &str) -> String {
-    text.chars()
-        .map(|c| {
-            if c.is_control() && c != '\n' {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
-        .collect()
-}
-
-fn word(decision: Decision) -> &'static str {
-    match decision {
-        Decision::Accept => "accept",
-        Decision::Revise => "revise",
-        Decision::Reject => "reject",
-        Decision::Ambiguous => "ambiguous",
-        Decision::Error => "error",
-    }
 }
 
 impl Progress for Live {
@@ -166,7 +147,7 @@ impl Progress for Live {
                     .map_or_else(String::new, |gain| format!(", {}", show_gain(gain)));
                 self.line(&format!(
                     "judge {candidate}: {} ({}){gain} over the champion; {hypothesis}",
-                    word(verdict.verdict),
+                    verdict.verdict.name(),
                     verdict.code
                 ));
             }

@@ -40,12 +40,16 @@ impl Ui {
         }
     }
 
-    pub(crate) fn format(&self) -> Format {
-        self.format
-    }
-
     pub(crate) fn is_quiet(&self) -> bool {
         self.verbosity == Verbosity::Quiet
+    }
+
+    /// Columns for tables: those of `COLUMNS`, else 100.
+    pub(crate) fn width(&self) -> u16 {
+        std::env::var("COLUMNS")
+            .ok()
+            .and_then(|columns| columns.parse().ok())
+            .unwrap_or(100)
     }
 
     /// Whether standard error is a terminal that may be redrawn.

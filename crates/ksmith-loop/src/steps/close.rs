@@ -81,5 +81,13 @@ pub(crate) fn write_files(run: &Path, signing_key: Option<&Path>) -> Result<Vec<
             None => notes.push("no certificate: there is no place for a signing key (set HOME)".to_owned()),
         }
     }
+    // After the certificate, which the page shows.
+    let page = run.join("report.html");
+    match ksmith_report::RunView::load(run) {
+        Ok(view) => {
+            std::fs::write(&page, ksmith_report::html::report(&view)).map_err(RunError::io("write", &page))?
+        }
+        Err(error) => notes.push(format!("no report: {error}")),
+    }
     Ok(notes)
 }

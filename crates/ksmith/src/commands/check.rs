@@ -7,7 +7,6 @@ use ksmith_task::ExitCode;
 use serde_json::json;
 
 use super::Outcome;
-use crate::live::plain;
 use crate::ui::Ui;
 
 /// Load a candidate, check it against the task's policy and compile it
@@ -45,9 +44,9 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
             "compiles ({:.0} ms), digest {}\n{}",
             checked.ms,
             checked.digest.short(),
-            plain(&checked.log)
+            ksmith_report::clean(&checked.log)
         ),
-        Some(code) => format!("{code}\n{}", plain(&checked.log)),
+        Some(code) => format!("{code}\n{}", ksmith_report::clean(&checked.log)),
     })?;
     Ok(if checked.code.is_none() {
         ExitCode::Done

@@ -9,7 +9,7 @@ use ksmith_task::ExitCode;
 use serde_json::json;
 
 use super::{Outcome, place, summary};
-use crate::live::{Live, plain, show_gain};
+use crate::live::Live;
 use crate::signals;
 use crate::ui::Ui;
 
@@ -84,8 +84,9 @@ fn show(judged: &Judged, ui: &mut Ui) -> Outcome {
         }),
         None => json!({ "verdict": null, "code": judged.refusal, "run": judged.run }),
     };
+    let width = ui.width();
     ui.result(&value, || match &judged.verdict {
-        Some(verdict) => text(verdict, &judged.run),
+        Some(verdict) => format!("{}\nrun {}", text(verdict, width), judged.run),
         None => format!(
             "no verdict ({})\nrun {}",
             judged.refusal.as_deref().unwrap_or("interrupted"),
@@ -98,44 +99,18 @@ fn show(judged: &Judged, ui: &mut Ui) -> Outcome {
     Ok(exit_code(judged.verdict.as_ref()))
 }
 
-/// A verdict for people.
-pub(crate) fn text(verdict: &Verdict, run: &str) -> String {
-    let word = serde_json::to_value(verdict.verdict).ok();
-    let word = word.as_ref().and_then(|word| word.as_str()).unwrap_or("unknown");
-    let mut text = String::new();
-    let _ = writeln!(text, "{word} ({})", verdict.code);
-    if let Some(gain) = verdict.speedup {
-        let _ = writeln!(text, "gain over the champion  {}", show_gain(gain));
-    }
-    if let Some(gain) = verdict.over_baseline {
-        let _ = writeln!(text, "gain over the baseline  {}", show_gain(gain));
-    }
-    for gate in &verdict.gates {
-        let result = match gate.result {
-            GateOutcome::Pass => "pass",
-            GateOutcome::Fail => "FAIL",
-            GateOutcome::Error => "error",
-            GateOutcome::Skipped => "skipped",
-        };
-        let evidence = match (&gate.result, &gate.evidence) {
-            (GateOutcome::Pass, _) | (_, serde_json::Value::Null) => String::new(),
-            (_, serde_json::Value::String(text)) => format!("  {}", plain(text)),
-            (_, other) => format!("  {}", plain(&other.to_string())),
-        };
-        let _ = writeln!(
-            text,
-            "  {:<14} {result:<8} {:>9.1} ms{evidence}",
-            gate.name.name(),
-            gate.ms
-        );
-    }
-    let _ = writeln!(
-        text,
-        "tier {}, isolation {}, run {run}",
-        verdict.tier, verdict.isolation
-    );
-    if !verdict.scope_note.is_empty() {
-        let _ = writeln!(text, "{}", verdict.scope_note);
+/// A verdict for people, with what the failed gates saw.
+pub(crate) fn text(verdict: &Verdict, width: u16) -> String {
+    let mut text = ksmith_report::table::verdict(verdict, width);
+    for gate in verdict
+        .gates
+        .iter()
+        .filter(|gate| gate.result != GateOutcome::Pass)
+    {
+        if !gate.evidence.is_null() {
+            let evidence = ksmith_report::clean(&gate.evidence.to_string());
+            let _ = write!(text, "\n{}: {evidence}", gate.name);
+        }
     }
     text
 }

@@ -2,30 +2,36 @@
 
 use std::fmt::Write as _;
 
-use ksmith_ledger::{History, read_records, runs};
+use ksmith_ledger::{History, lookup, read_records, runs};
+use ksmith_report::clean_line;
 use ksmith_task::ExitCode;
 use serde_json::json;
 
 use super::{Outcome, place};
 use crate::failure::Failure;
-use crate::live::{plain, show_gain};
+use crate::live::show_gain;
 use crate::ui::Ui;
 
-/// List runs, or the records of one run
+/// List runs, or the candidates of one run
 ///
-/// Without a run: one line per run under this folder, newest last. With one: its records, one line each.
+/// Without a run: one line per run under this folder, newest last. With one: its candidates, or with `--records` every
+/// record, one line each.
 ///
 /// Example: ksmith log 3f07
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A run id, a unique prefix of one, or the path of a run folder
     run: Option<String>,
+    /// List every record of the run
+    #[arg(long, requires = "run")]
+    records: bool,
 }
 
 pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
     match &args.run {
         None => list(ui),
-        Some(run) => records(run, ui),
+        Some(run) if args.records => records(run, ui),
+        Some(run) => candidates(run, ui),
     }
 }
 
@@ -96,6 +102,20 @@ fn state(history: &History) -> &'static str {
     }
 }
 
+fn candidates(run: &str, ui: &mut Ui) -> Outcome {
+    let found = place::find(run)?;
+    let history = History::load(&found.dir).map_err(|error| Failure::of(ExitCode::Changed, &error))?;
+    let value = json!({
+        "run": history.opened.run,
+        "candidates": lookup::log(&history),
+        "scope": history.opened.scope,
+        "scope_note": history.opened.scope_note,
+    });
+    let width = ui.width();
+    ui.result(&value, || ksmith_report::table::log(&history, width))?;
+    Ok(ExitCode::Done)
+}
+
 fn records(run: &str, ui: &mut Ui) -> Outcome {
     let found = place::find(run)?;
     let records = read_records(&found.dir).map_err(|error| Failure::of(ExitCode::Changed, &error))?;
@@ -111,7 +131,7 @@ fn records(run: &str, ui: &mut Ui) -> Outcome {
                     record.seq,
                     record.time,
                     record.kind,
-                    plain(&what)
+                    clean_line(&what)
                 )
             })
             .collect()

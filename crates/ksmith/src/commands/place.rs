@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use ksmith_ledger::KeyPair;
+use ksmith_ledger::lookup::LookupError;
 use ksmith_ledger::runs::{self, FoundRun};
 use ksmith_task::ExitCode;
 
@@ -39,4 +40,25 @@ pub(crate) fn command() -> Vec<String> {
     std::env::args_os()
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect()
+}
+
+/// Where private toolchains are kept: `$XDG_DATA_HOME/ksmith`, else below `~/.local/share`, else `.ksmith`.
+pub(crate) fn data_dir() -> PathBuf {
+    let absolute = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    absolute("XDG_DATA_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
+        .map_or_else(|| home().join(".ksmith"), |data| data.join("ksmith"))
+}
+
+/// A candidate that the record does not have is the user's slip; a damaged object is not.
+pub(crate) fn lookup(error: LookupError) -> Failure {
+    let code = match error {
+        LookupError::Object(_) => ExitCode::Changed,
+        _ => ExitCode::Usage,
+    };
+    Failure::of(code, &error)
 }

@@ -4,19 +4,23 @@ use std::fmt::Write as _;
 
 use ksmith_ledger::Outcome as RunEnd;
 use ksmith_loop::{InstanceOutcome, RunOutcome};
+use ksmith_report::{RunView, table};
+use ksmith_task::ExitCode;
 use serde_json::{Value, json};
 
 use super::Outcome;
-use crate::duration;
 use crate::failure::Failure;
-use crate::live::show_gain;
 use crate::ui::Ui;
 
 /// Prints the answer of `run` and `resume`.
 pub(crate) fn show(outcome: &RunOutcome, ui: &mut Ui) -> Outcome {
-    ui.result(&to_json(outcome)?, || {
-        outcome.instances.iter().map(text).collect::<Vec<_>>().join("\n")
-    })?;
+    let width = ui.width();
+    let texts: Vec<String> = outcome
+        .instances
+        .iter()
+        .map(|instance| text(instance, width))
+        .collect::<Result<_, _>>()?;
+    ui.result(&to_json(outcome)?, || texts.join("\n\n"))?;
     Ok(outcome.exit_code())
 }
 
@@ -32,47 +36,15 @@ fn to_json(outcome: &RunOutcome) -> Result<Value, Failure> {
     Ok(object)
 }
 
-fn text(instance: &InstanceOutcome) -> String {
-    let mut text = String::new();
-    let _ = writeln!(text, "run          {}", instance.run);
-    let _ = writeln!(text, "instance     {}", instance.instance);
-    let outcome = match instance.outcome {
-        RunEnd::GoalMet => "goal met",
-        RunEnd::GoalNotMet => "goal not met",
-        RunEnd::Interrupted => "interrupted; `ksmith resume` goes on",
-    };
-    let _ = writeln!(text, "outcome      {outcome} ({})", instance.reason);
-    match &instance.champion {
-        None => {
-            let _ = writeln!(text, "champion     none: the baseline stands");
-        }
-        Some(champion) => {
-            let gain = |gain: Option<_>| gain.map_or_else(|| "not measured".to_owned(), show_gain);
-            let _ = writeln!(
-                text,
-                "champion     {} (tier {}, isolation {})",
-                champion.id, champion.tier, champion.isolation
-            );
-            let _ = writeln!(text, "over baseline      {}", gain(champion.speedup));
-            let _ = writeln!(text, "over flag control  {}", gain(champion.over_flag_control));
-        }
+fn text(instance: &InstanceOutcome, width: u16) -> Result<String, Failure> {
+    let view = RunView::load(&instance.dir).map_err(|error| Failure::of(ExitCode::Changed, &error))?;
+    let mut text = table::summary(&view, width);
+    let _ = write!(text, "\n{}", view.headline());
+    let _ = write!(text, "\nfolder: {}", instance.dir.display());
+    if instance.outcome == RunEnd::Interrupted {
+        let _ = write!(text, "\nInterrupted; `ksmith resume {}` goes on.", instance.run);
     }
-    let _ = writeln!(
-        text,
-        "spent        {}, {} full scorings, {} screened",
-        duration::show(instance.wall_s),
-        instance.candidates,
-        instance.screened
-    );
-    let _ = writeln!(text, "folder       {}", instance.dir.display());
-    let _ = writeln!(text, "head         {}", instance.head);
-    if instance.unsandboxed {
-        let _ = writeln!(text, "WITHOUT A SANDBOX, as asked by --unsandboxed.");
-    }
-    if !instance.scope_note.is_empty() {
-        let _ = writeln!(text, "{}", instance.scope_note);
-    }
-    text
+    Ok(text)
 }
 
 /// A gate list as `ksmith judge --json` shows it.

@@ -42,7 +42,8 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
         "scope": verdict.scope,
         "scope_note": verdict.scope_note,
     });
-    ui.result(&value, || judge::text(&verdict, "none: `test` leaves no record"))?;
+    let width = ui.width();
+    ui.result(&value, || judge::text(&verdict, width))?;
     Ok(match (failed, verdict.verdict) {
         (None, ksmith_ledger::Decision::Error) => ExitCode::Environment,
         (None, _) => ExitCode::Done,

@@ -1,8 +1,7 @@
 //! `ksmith verify`
 
-use std::fmt::Write as _;
-
-use ksmith_ledger::verify::{Report, VerifyOptions, verify};
+use ksmith_ledger::verify::{VerifyOptions, verify};
+use ksmith_report::table;
 use ksmith_task::{Digest, ExitCode};
 use serde_json::json;
 
@@ -43,6 +42,7 @@ fn parse_key(text: &str) -> Result<ksmith_ledger::PublicKey, String> {
 
 pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
     let found = place::find(&args.run)?;
+    let width = ui.width();
     let options = VerifyOptions {
         head: args.head,
         public_key: args.key,
@@ -50,11 +50,11 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
     };
     let report = verify(&found.dir, &options);
     if !report.is_intact() {
-        ui.result(&report, || text(&report))?;
+        ui.result(&report, || table::verification(&report, width))?;
         return Ok(ExitCode::Changed);
     }
     if !args.replay {
-        ui.result(&report, || text(&report))?;
+        ui.result(&report, || table::verification(&report, width))?;
         return Ok(ExitCode::Done);
     }
     let mut live = Live::new(ui);
@@ -72,27 +72,18 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
     ui.result(&value, || {
         format!(
             "{}\nreplay of {}: rebuilt {}, judged anew:\n{}",
-            text(&report),
+            table::verification(&report, width),
             replayed.candidate,
             if replayed.same_digest {
                 "with the same digest"
             } else {
                 "WITH ANOTHER DIGEST"
             },
-            judge::text(&replayed.verdict, &replayed.run)
+            judge::text(&replayed.verdict, width)
         )
     })?;
     if !replayed.same_digest {
         return Ok(ExitCode::Changed);
     }
     Ok(judge::exit_code(Some(&replayed.verdict)))
-}
-
-fn text(report: &Report) -> String {
-    let mut text = String::new();
-    let _ = writeln!(text, "{}", report.sentence());
-    for warning in &report.warnings {
-        let _ = writeln!(text, "warning: {warning}");
-    }
-    text
 }

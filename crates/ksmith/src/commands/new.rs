@@ -1,0 +1,112 @@
+//! `ksmith new`
+
+use std::io::{BufRead as _, Write as _};
+use std::path::PathBuf;
+
+use ksmith_task::ExitCode;
+use ksmith_task::abi::prototype_parse;
+use ksmith_task::scaffold::{self, ScaffoldError, Start};
+use serde_json::json;
+
+use super::Outcome;
+use crate::failure::Failure;
+use crate::ui::Ui;
+
+/// Make a task from a family or a C prototype
+///
+/// Writes a contract of at most 20 lines, a float64 reference, a plain C baseline and a README. Asks for what is
+/// missing if this is a terminal.
+///
+/// Example: ksmith new tasks/my-softmax --family row-reduction
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The folder to make; its name is the task's name
+    folder: Option<PathBuf>,
+    /// A family; `ksmith new --families` lists them
+    #[arg(long, conflicts_with = "from_prototype")]
+    family: Option<String>,
+    /// A C prototype, for example "void f(const float* x, float* y, int64_t n)"
+    #[arg(long, value_name = "PROTOTYPE")]
+    from_prototype: Option<String>,
+    /// List the families
+    #[arg(long)]
+    families: bool,
+}
+
+pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
+    if args.families {
+        return families(ui);
+    }
+    let folder = match &args.folder {
+        Some(folder) => folder.clone(),
+        None => PathBuf::from(ask(
+            ui,
+            "folder of the new task",
+            "a folder, for example `ksmith new tasks/mine`",
+        )?),
+    };
+    let start = match (&args.family, &args.from_prototype) {
+        (Some(family), _) => Start::Family(family.clone()),
+        (None, Some(text)) => {
+            Start::Prototype(prototype_parse(text).map_err(|error| Failure::of(ExitCode::Usage, &error))?)
+        }
+        (None, None) => {
+            let names: Vec<&str> = scaffold::families().iter().map(|family| family.name).collect();
+            ui.note(&format!("families: {}", names.join(", ")));
+            Start::Family(ask(ui, "family", "`--family` or `--from-prototype`")?)
+        }
+    };
+    let name = folder
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let written = scaffold::write(&folder, &name, &start).map_err(|error| {
+        let code = match error {
+            ScaffoldError::Write { .. } => ExitCode::Environment,
+            _ => ExitCode::Usage,
+        };
+        Failure::of(code, &error)
+    })?;
+    ui.result(&json!({ "task": folder, "files": written }), || {
+        let mut text = String::new();
+        for file in &written {
+            text.push_str(&format!("{}\n", file.display()));
+        }
+        text.push_str(&format!("Next: ksmith lint {}", folder.display()));
+        text
+    })?;
+    Ok(ExitCode::Done)
+}
+
+fn families(ui: &mut Ui) -> Outcome {
+    let families = scaffold::families();
+    let rows: Vec<_> = families
+        .iter()
+        .map(|family| json!({ "name": family.name, "summary": family.about.trim() }))
+        .collect();
+    ui.result(&json!({ "families": rows }), || {
+        families
+            .iter()
+            .map(|family| format!("{:<14} {}\n", family.name, family.about.trim()))
+            .collect()
+    })?;
+    Ok(ExitCode::Done)
+}
+
+/// Asks a person; elsewhere what is missing is an error.
+fn ask(ui: &Ui, what: &str, missing: &str) -> Result<String, Failure> {
+    if !ui.can_ask() {
+        return Err(
+            Failure::usage(format!("missing: {missing}")).hint("This is no terminal, so nothing is asked.")
+        );
+    }
+    let mut err = std::io::stderr().lock();
+    let _ = write!(err, "{what}: ");
+    let _ = err.flush();
+    let mut line = String::new();
+    std::io::stdin()
+        .lock()
+        .read_line(&mut line)
+        .map_err(Failure::internal)?;
+    Ok(line.trim().to_owned())
+}
