@@ -1,6 +1,6 @@
 //! Judges one candidate that exists already: a run of one candidate with nothing around it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ksmith_ledger::{History, Verdict};
 use ksmith_task::{Backend, Candidate};
@@ -57,7 +57,7 @@ pub fn judge(request: &JudgeRequest, progress: &mut dyn Progress) -> Result<Judg
         candidates: Some(1),
         cost_usd: None,
         seed: 0,
-        writer: WriterChoice::Folder(absolute(&request.candidate)),
+        writer: WriterChoice::Folder(run::absolute(&request.candidate)),
         mechanisms: Mechanisms::none(),
         sandbox: request.sandbox,
         interrupt: request.interrupt.clone(),
@@ -75,8 +75,4 @@ pub fn judge(request: &JudgeRequest, progress: &mut dyn Progress) -> Result<Judg
             .map(str::to_owned),
         dir: outcome.dir,
     })
-}
-
-fn absolute(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }

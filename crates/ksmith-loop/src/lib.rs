@@ -40,5 +40,5 @@ pub use probe::{CheckOutcome, audit, check, first_failure, first_instance, test}
 pub use progress::{Event, Progress, Silent, Stage};
 pub use replay::{Replayed, header_of, replay};
 pub use resume::{ResumeOptions, resume, resume_with};
-pub use run::{run, run_with};
+pub use run::{load, run, run_with};
 pub use workshop::{BuiltIn, Workshop};

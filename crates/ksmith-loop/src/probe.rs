@@ -8,7 +8,7 @@ use ksmith_task::{Candidate, Digest, Instance, Task};
 use ksmith_worker::build::{Build, BuildOptions, Sources, compile};
 
 use crate::arena::{Arena as _, ArenaError, JudgeArena, from_judge};
-use crate::run::choose;
+use crate::run::{absolute, choose, load};
 use crate::{RunError, Sandbox, TypePick};
 
 /// What `check` found.
@@ -34,8 +34,8 @@ pub fn check(
     types: &[TypePick],
     sandbox: Sandbox,
 ) -> Result<CheckOutcome, RunError> {
-    let instance = first_instance(&Task::load(task)?, types)?;
-    let candidate = Candidate::load(candidate).map_err(RunError::Candidate)?;
+    let instance = first_instance(&load(task)?, types)?;
+    let candidate = Candidate::load(absolute(candidate)).map_err(RunError::Candidate)?;
     let digest = candidate.digest();
     if let Err(error) = candidate.check_policy(&instance) {
         return Ok(CheckOutcome {
@@ -96,8 +96,8 @@ pub fn test(
     types: &[TypePick],
     sandbox: Sandbox,
 ) -> Result<Verdict, RunError> {
-    let instance = first_instance(&Task::load(task)?, types)?;
-    let candidate = Candidate::load(candidate).map_err(RunError::Candidate)?;
+    let instance = first_instance(&load(task)?, types)?;
+    let candidate = Candidate::load(absolute(candidate)).map_err(RunError::Candidate)?;
     let state = scratch("test")?;
     let mut options = JudgeOptions::new(state.path());
     options.effort = Effort::Correctness;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::guard::Guard;
 use crate::outcome::InstanceOutcome;
-use crate::run::{Kept, baseline_folder, finish, judge_digest, run_instances};
+use crate::run::{absolute, Kept, baseline_folder, finish, judge_digest, run_instances};
 use crate::session::Session;
 use crate::workshop::{BuiltIn, Workshop};
 use crate::{
@@ -51,6 +51,8 @@ pub fn resume_with(
     workshop: &dyn Workshop,
     progress: &mut dyn Progress,
 ) -> Result<RunOutcome, RunError> {
+    // Boxes show absolute paths only.
+    let options = &ResumeOptions { run: absolute(&options.run), ..options.clone() };
     let memory = remember(&options.run)?;
     let opened = memory.opened.clone().ok_or_else(|| RunError::Record {
         run: options.run.clone(),

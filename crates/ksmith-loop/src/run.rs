@@ -50,9 +50,22 @@ pub fn run_with(
     workshop: &dyn Workshop,
     progress: &mut dyn Progress,
 ) -> Result<RunOutcome, RunError> {
-    let task = Task::load(&options.task)?;
+    let task = load(&options.task)?;
     let instances = choose(&task, &options.types)?;
     run_instances(&instances, options, workshop, progress)
+}
+
+/// Loads a task by its absolute path: boxes show nothing else.
+///
+/// # Errors
+/// When the contract is wrong.
+pub fn load(path: &Path) -> Result<Task, RunError> {
+    Ok(Task::load(absolute(path))?)
+}
+
+/// The absolute form of a path that exists; others are left for the error that names them.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// Runs the first instance that fits the options, and no other.
@@ -60,7 +73,7 @@ pub(crate) fn run_first(
     options: &RunOptions,
     progress: &mut dyn Progress,
 ) -> Result<InstanceOutcome, RunError> {
-    let task = Task::load(&options.task)?;
+    let task = load(&options.task)?;
     let instances = choose(&task, &options.types)?;
     let Some(first) = instances.first() else {
         return Err(RunError::Internal("a task without instances".into()));
@@ -263,7 +276,7 @@ fn new_run(home: &Path, instance: &Instance) -> Result<(String, PathBuf), RunErr
         u32::from_be_bytes(bytes),
         instance.task().contract().name
     );
-    let dir = home.join(ksmith_ledger::runs::RUNS_DIR).join(&id);
+    let dir = absolute(home).join(ksmith_ledger::runs::RUNS_DIR).join(&id);
     std::fs::create_dir_all(&dir).map_err(RunError::io("create", &dir))?;
     Ok((id, dir))
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ksmith_task::{ExitCode, Task, abi};
+use ksmith_task::{ExitCode, abi};
 use serde_json::json;
 
 use super::Outcome;
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
-    let task = Task::load(&args.task)?;
+    let task = ksmith_loop::load(&args.task)?;
     let instance = ksmith_loop::first_instance(&task, &args.types)?;
     let header = if args.reference {
         abi::reference_header(&instance)

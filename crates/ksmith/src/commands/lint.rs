@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use ksmith_task::lint::{Severity, lint};
-use ksmith_task::{ExitCode, Task};
+use ksmith_task::ExitCode;
 use serde_json::json;
 
 use super::Outcome;
@@ -33,7 +33,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
-    let task = Task::load(&args.task)?;
+    let task = ksmith_loop::load(&args.task)?;
     let report = lint(&task);
     let audits = if args.audit && report.passes() {
         ui.note("auditing the task; this compiles and runs candidates");

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use ksmith_task::{ExitCode, Task, ambiguity};
+use ksmith_task::{ExitCode, ambiguity};
 use serde_json::json;
 
 use super::Outcome;
@@ -33,7 +33,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
-    let task = Task::load(&args.task)?;
+    let task = ksmith_loop::load(&args.task)?;
     let (name, classes) = match args.reviewer {
         Reviewer::Lint => ("lint", ambiguity(&task)),
     };
