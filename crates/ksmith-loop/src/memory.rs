@@ -36,6 +36,16 @@ impl Candidacy {
         self.screened.as_ref().is_some_and(|screened| !screened.kept)
     }
 
+    /// Whether a gate of the full pass turned it away.
+    pub fn failed_a_gate(&self) -> bool {
+        self.decided
+            .as_ref()
+            .is_some_and(|decided| match decided.verdict.verdict {
+                Decision::Reject => decided.verdict.speedup.is_none(),
+                Decision::Accept | Decision::Revise | Decision::Ambiguous | Decision::Error => false,
+            })
+    }
+
     /// Whether the full pass accepted it.
     pub fn is_accepted(&self) -> bool {
         self.decided
@@ -125,7 +135,7 @@ impl Memory {
         };
         controls()
             .find(measured)
-            .or_else(|| fastest(controls().filter(|c| c.decided.is_none() && c.quick_gain().is_some())))
+            .or_else(|| fastest(controls().filter(|c| !c.failed_a_gate() && c.quick_gain().is_some())))
     }
 
     /// Number of the last round, from 1; zero before the first.

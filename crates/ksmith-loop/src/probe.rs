@@ -123,7 +123,7 @@ pub fn audit(task: &Task, sandbox: Sandbox) -> Result<Vec<(String, Audited)>, Ru
     let mut audits = Vec::new();
     for instance in task.instances() {
         let state = scratch("audit")?;
-        let mut arena = JudgeArena::open(&instance, state.path(), sandbox, 0)?;
+        let mut arena = JudgeArena::open(&instance, state.path(), sandbox)?;
         audits.push((instance.id(), arena.audit()?));
     }
     Ok(audits)

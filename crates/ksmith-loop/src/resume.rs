@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::guard::Guard;
 use crate::outcome::InstanceOutcome;
-use crate::run::{absolute, Kept, baseline_folder, finish, judge_digest, run_instances};
+use crate::run::{Kept, absolute, baseline_folder, finish, judge_digest, run_instances};
 use crate::session::Session;
 use crate::workshop::{BuiltIn, Workshop};
 use crate::{
@@ -52,7 +52,10 @@ pub fn resume_with(
     progress: &mut dyn Progress,
 ) -> Result<RunOutcome, RunError> {
     // Boxes show absolute paths only.
-    let options = &ResumeOptions { run: absolute(&options.run), ..options.clone() };
+    let options = &ResumeOptions {
+        run: absolute(&options.run),
+        ..options.clone()
+    };
     let memory = remember(&options.run)?;
     let opened = memory.opened.clone().ok_or_else(|| RunError::Record {
         run: options.run.clone(),
@@ -85,7 +88,7 @@ pub fn resume_with(
     } else {
         Sandbox::Required
     };
-    let arena = workshop.arena(&instance, &options.run, sandbox, memory.confirmations)?;
+    let arena = workshop.arena(&instance, &options.run, sandbox)?;
     let seed = opened.search_seed.unwrap_or_default();
     let mechanisms = Mechanisms::from_switches(&opened.mechanisms);
     let cache = mechanisms

@@ -152,7 +152,7 @@ fn run_instance(
     let guard = Guard::lock(task, judge_digest()?)?;
     let machine = Machine::read();
     let (id, dir) = new_run(&options.home, instance)?;
-    let arena = workshop.arena(instance, &dir, options.sandbox, 0)?;
+    let arena = workshop.arena(instance, &dir, options.sandbox)?;
     let cache = options
         .mechanisms
         .has(Mechanism::Cache)

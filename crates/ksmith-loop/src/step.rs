@@ -14,6 +14,8 @@ pub const PLATEAU_ROUNDS: u64 = 24;
 /// Below this quick gain over the champion a full scoring is not worth its time. The quick pass can be off by some
 /// percent, so a candidate that looks slightly slower still gets its full scoring when nothing looks better.
 pub const PROMISING: f64 = 0.97;
+/// What a first full scoring is expected to take, in seconds (two stages of about 10 s, and the gates).
+pub const FIRST_SCORING_S: f64 = 20.0;
 /// How often the last confirmation is repeated when the machine was too busy for a statement.
 pub const FINAL_TRIES: usize = 3;
 
@@ -91,8 +93,10 @@ pub fn next(memory: &Memory, on: &Mechanisms, now: Now) -> Step {
     if on.has(Mechanism::FlagControl) && memory.candidates.is_empty() {
         return Step::FlagControl;
     }
-    if let Some(step) = next_of_round(memory, on) {
-        return step;
+    match next_of_round(memory, on) {
+        Some(Step::Score(_)) if !has_time_to_score(memory, now) => return finish(memory, on, Stop::Wall),
+        Some(step) => return step,
+        None => {}
     }
     if now.goal_is_reached {
         return finish(memory, on, Stop::Goal);
@@ -106,15 +110,32 @@ pub fn next(memory: &Memory, on: &Mechanisms, now: Now) -> Step {
     Step::Propose
 }
 
+/// Seconds that a full scoring is expected to take: the longest so far, at first [`FIRST_SCORING_S`], and never more
+/// than a third of the whole, so that a short run still scores something.
+fn scoring_s(memory: &Memory) -> f64 {
+    let known = if memory.longest_scoring_s > 0.0 {
+        memory.longest_scoring_s
+    } else {
+        FIRST_SCORING_S
+    };
+    known.min(memory.budget().wall_s / 3.0)
+}
+
 /// Time for the last confirmation is kept back, so that the wall time holds with the certificate included.
 fn stop_of_budget(memory: &Memory, now: Now) -> Option<Stop> {
     let mut spent = memory.spent;
     spent.wall_s += now.since_record_s;
     let mut budget = memory.budget();
     if memory.champion().is_some() {
-        budget.wall_s -= memory.longest_scoring_s.min(budget.wall_s / 2.0);
+        budget.wall_s -= scoring_s(memory);
     }
     budget.stop(&spent)
+}
+
+/// Whether a full scoring, if begun now, would end within the wall time.
+fn has_time_to_score(memory: &Memory, now: Now) -> bool {
+    let scorings = if memory.champion().is_some() { 2.0 } else { 1.0 };
+    memory.spent.wall_s + now.since_record_s + scorings * scoring_s(memory) <= memory.budget().wall_s
 }
 
 fn finish(memory: &Memory, on: &Mechanisms, stop: Stop) -> Step {
@@ -165,9 +186,9 @@ fn is_measured(candidate: &Candidacy) -> bool {
         .decided
         .as_ref()
         .is_some_and(|decided| match decided.verdict.verdict {
-            Decision::Accept | Decision::Revise | Decision::Ambiguous => true,
+            // Where the machine allows no statement on the best, it allows none on the others.
+            Decision::Accept | Decision::Revise | Decision::Ambiguous | Decision::Error => true,
             Decision::Reject => decided.verdict.speedup.is_some(),
-            Decision::Error => false,
         })
 }
 

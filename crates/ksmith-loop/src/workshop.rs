@@ -10,18 +10,11 @@ use crate::{Sandbox, WriterChoice};
 
 /// Where judges and writers come from.
 pub trait Workshop {
-    /// Opens a judge for one instance, with its state in the run's folder. `confirmations` is how many the run has
-    /// had: each later one gets a smaller share of the error rate.
+    /// Opens a judge for one instance, with its state in the run's folder.
     ///
     /// # Errors
     /// When the task cannot be judged here.
-    fn arena(
-        &self,
-        instance: &Instance,
-        run: &Path,
-        sandbox: Sandbox,
-        confirmations: u32,
-    ) -> Result<Box<dyn Arena>, ArenaError>;
+    fn arena(&self, instance: &Instance, run: &Path, sandbox: Sandbox) -> Result<Box<dyn Arena>, ArenaError>;
 
     /// Makes the writer that was asked for. `cache` is the tuner cache, if it is switched on.
     ///
@@ -40,14 +33,8 @@ pub trait Workshop {
 pub struct BuiltIn;
 
 impl Workshop for BuiltIn {
-    fn arena(
-        &self,
-        instance: &Instance,
-        run: &Path,
-        sandbox: Sandbox,
-        confirmations: u32,
-    ) -> Result<Box<dyn Arena>, ArenaError> {
-        Ok(Box::new(JudgeArena::open(instance, run, sandbox, confirmations)?))
+    fn arena(&self, instance: &Instance, run: &Path, sandbox: Sandbox) -> Result<Box<dyn Arena>, ArenaError> {
+        Ok(Box::new(JudgeArena::open(instance, run, sandbox)?))
     }
 
     fn writer(

@@ -233,6 +233,11 @@ impl Judge {
         self.report.as_ref()
     }
 
+    /// Nanoseconds of one call of the champion by workload, as noted when it was admitted: rough, never a claim.
+    pub fn call_ns(&self) -> &BTreeMap<String, u64> {
+        &self.champion_ns
+    }
+
     /// Commitments to the secrets drawn so far; each stands in the ledger before its use ends.
     pub fn commitments(&self) -> Vec<SeedCommitment> {
         self.book.commitments()

@@ -12,10 +12,13 @@ use super::Evidence;
 pub(super) fn of(
     id: &str,
     champion: Option<&str>,
-    verdict: Verdict,
+    mut verdict: Verdict,
     report: Option<&Report>,
     workloads: &[(String, f64)],
 ) -> Evidence {
+    verdict.speedup = closed(verdict.speedup);
+    verdict.over_baseline = closed(verdict.over_baseline);
+    verdict.over_flag_control = closed(verdict.over_flag_control);
     let mut records = Vec::new();
     let gates = |from: Gate, to: Gate| -> Vec<GateResult> {
         verdict
@@ -132,7 +135,7 @@ fn bench(
                     .iter()
                     .find(|part| part.workload as usize == index)
             })
-            .map(|part| speedup(part.interval.point, part.interval.lower, part.interval.upper))
+            .and_then(|part| speedup(part.interval.point, part.interval.lower, part.interval.upper))
     };
     let count = stage
         .over_champion
@@ -147,13 +150,13 @@ fn bench(
         champion: champion.map(str::to_owned),
         pairs: look.map_or(0, |look| u64::from(look.pairs)),
         sets: look.map_or(0, |look| u64::from(look.sets)),
-        over_champion: stage.over_champion.as_ref().map(Comparison::speedup),
-        over_baseline: stage.over_baseline.as_ref().map(Comparison::speedup),
-        over_flag_control: stage.over_flag_control.as_ref().map(Comparison::speedup),
+        over_champion: closed(stage.over_champion.as_ref().map(Comparison::speedup)),
+        over_baseline: closed(stage.over_baseline.as_ref().map(Comparison::speedup)),
+        over_flag_control: closed(stage.over_flag_control.as_ref().map(Comparison::speedup)),
         control: stage
             .control
             .as_ref()
-            .map(|control| speedup(control.point, control.lower, control.upper)),
+            .and_then(|control| speedup(control.point, control.lower, control.upper)),
         confidence: 1.0 - stage.alpha,
         workloads: (0..count)
             .map(|index| WorkloadGain {
@@ -179,8 +182,28 @@ fn bench(
     }
 }
 
+/// A gain with both bounds; an open bound is no figure that a record could hold.
+pub(super) fn closed(gain: Option<Speedup>) -> Option<Speedup> {
+    gain.filter(|gain| gain.lower > 0.0 && gain.upper < 1e6 && gain.point.is_finite())
+}
+
+/// The ratio over the champion that the quick pass saw.
+pub(super) fn quick_ratio(verdict: &Verdict) -> Option<f64> {
+    let slow = verdict.gates.iter().find(|gate| gate.name == Gate::Slow)?;
+    let ratios = slow.evidence.get("time_over_champion")?.as_array()?;
+    let least = ratios
+        .iter()
+        .filter_map(serde_json::Value::as_f64)
+        .min_by(f64::total_cmp)?;
+    (least > 0.0).then(|| 1.0 / least)
+}
+
 /// From log-ratios to ratios.
-fn speedup(point: f64, lower: f64, upper: f64) -> Speedup {
+fn speedup(point: f64, lower: f64, upper: f64) -> Option<Speedup> {
+    closed(Some(ratios(point, lower, upper)))
+}
+
+fn ratios(point: f64, lower: f64, upper: f64) -> Speedup {
     Speedup {
         point: point.exp(),
         lower: lower.exp(),
@@ -252,6 +275,24 @@ fn summary(sorted: &[f64], workload: String, arm: Arm) -> Option<ArmTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_open_bound_is_no_figure() {
+        let gain = Speedup {
+            point: 1.2,
+            lower: 1.1,
+            upper: 1.3,
+        };
+        assert_eq!(closed(Some(gain)), Some(gain));
+        assert_eq!(
+            closed(Some(Speedup {
+                upper: f64::MAX,
+                ..gain
+            })),
+            None
+        );
+        assert_eq!(speedup(0.1, f64::NEG_INFINITY, f64::INFINITY), None);
+    }
 
     #[test]
     fn a_summary_is_of_the_sorted_calls() {

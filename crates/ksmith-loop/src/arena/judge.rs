@@ -26,12 +26,7 @@ impl JudgeArena {
     ///
     /// # Errors
     /// When the judge cannot judge this task here.
-    pub fn open(
-        instance: &Instance,
-        run: &Path,
-        sandbox: Sandbox,
-        confirmations: u32,
-    ) -> Result<Self, ArenaError> {
+    pub fn open(instance: &Instance, run: &Path, sandbox: Sandbox) -> Result<Self, ArenaError> {
         let task = instance.task();
         let baseline =
             task.contract()
@@ -48,7 +43,6 @@ impl JudgeArena {
             Sandbox::Required => false,
             Sandbox::Unsandboxed => true,
         };
-        options.settings.confirmation = confirmations + 1;
         let judge = Judge::open(instance, options).map_err(from_judge)?;
         Ok(Self {
             judge,
@@ -113,8 +107,9 @@ impl Arena for JudgeArena {
         self.set(&Field::default())?;
         let verdict = self.judge.screen(&self.baseline);
         let mut evidence = evidence::of(&baseline.id, None, verdict, None, &[]);
-        evidence.records =
-            vec![evidence::bench_of_gates(&baseline.id, BenchStage::Screen, &evidence.verdict).into()];
+        let mut bench = evidence::bench_of_gates(&baseline.id, BenchStage::Screen, &evidence.verdict);
+        bench.conditions = serde_json::json!({ "rough_ns": self.judge.call_ns() });
+        evidence.records = vec![bench.into()];
         Ok(evidence)
     }
 
@@ -129,7 +124,7 @@ impl Arena for JudgeArena {
         Ok(Screening {
             kept,
             code: (!kept).then(|| verdict.code.clone()),
-            ratio: verdict.speedup.map(|speedup| speedup.point),
+            ratio: evidence::quick_ratio(&verdict),
             ms: began.elapsed().as_secs_f64() * 1e3,
             digest: if kept {
                 String::new()

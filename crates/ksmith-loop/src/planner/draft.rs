@@ -35,7 +35,7 @@ pub struct WorkloadFact {
     pub name: String,
     /// Its sizes, in words.
     pub sizes: String,
-    /// The baseline's median in microseconds, where it was measured.
+    /// The baseline's rough time of one call in microseconds, where it was measured.
     pub median_us: Option<f64>,
     /// Bytes that must be moved.
     pub bytes: f64,
@@ -79,7 +79,7 @@ fn baseline(facts: &DraftFacts) -> String {
             || "not measured yet".to_owned(),
             |us| {
                 let rate = workload.bytes / us / 1e3;
-                format!("{us:.1} us a call, {rate:.2} GB/s of unavoidable traffic")
+                format!("roughly {us:.1} us a call, {rate:.2} GB/s of unavoidable traffic")
             },
         );
         let _ = writeln!(

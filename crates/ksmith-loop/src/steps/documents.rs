@@ -1,6 +1,6 @@
 //! Draft and plan: written from facts, gated, recorded, and only then is any code written.
 
-use ksmith_ledger::{Arm, Draft, Plan};
+use ksmith_ledger::{Draft, Plan};
 
 use crate::planner::{self, DraftFacts, WorkloadFact};
 use crate::session::Session;
@@ -66,13 +66,8 @@ impl Session<'_> {
         let directions = self.writer.directions(&brief)?;
         let contract = self.instance.task().contract();
         let baseline = self.memory.baseline.as_ref();
-        let median = |workload: &str| {
-            let times = || baseline.into_iter().flat_map(|benched| &benched.times);
-            let of = |arm: Arm| times().find(|time| time.workload == workload && time.arm == arm);
-            of(Arm::Baseline)
-                .or_else(|| of(Arm::Candidate))
-                .map(|time| time.median_us)
-        };
+        let rough = baseline.and_then(|benched| benched.conditions.get("rough_ns"));
+        let median = |workload: &str| Some(rough?.get(workload)?.as_f64()? / 1e3);
         let workloads = self
             .instance
             .workloads(self.backend)

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use ksmith_task::lint::{Severity, lint};
 use ksmith_task::ExitCode;
+use ksmith_task::lint::{Severity, lint};
 use serde_json::json;
 
 use super::Outcome;
