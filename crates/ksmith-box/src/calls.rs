@@ -243,6 +243,27 @@ const TOOLS: &[Entry] = table![
     sched_setaffinity Rule::Refuse(EPERM), "a box stays on the CPUs it was given";
 ];
 
+/// What the CUDA driver needs beyond the tools' list. The candidate's own code runs on the device only.
+const DEVICE: &[Entry] = table![
+    ioctl ALLOW, "the driver speaks to its device nodes; no other device is visible";
+    readlinkat ALLOW, "the driver looks for its own executable and devices";
+    recvmsg ALLOW, "the memory files of the judge arrive over the control socket";
+    mlock ALLOW, "the driver pins its own queues";
+    memfd_create ALLOW, "the driver compiles its own helper code";
+    get_mempolicy ALLOW, "the driver asks for memory nodes";
+    set_mempolicy ALLOW, "the driver places its own queues";
+    mbind ALLOW, "the driver places its own queues";
+    sched_setaffinity Rule::Refuse(EPERM), "a box stays on the CPUs it was given";
+];
+
+#[cfg(target_arch = "x86_64")]
+const DEVICE_X86: &[Entry] = table![
+    readlink ALLOW, "the driver looks for its own executable and devices";
+    access ALLOW, "the driver looks for its device nodes";
+];
+#[cfg(not(target_arch = "x86_64"))]
+const DEVICE_X86: &[Entry] = &[];
+
 /// Older forms of the calls above that x86-64 still has.
 #[cfg(target_arch = "x86_64")]
 const TOOLS_X86: &[Entry] = table![
@@ -307,6 +328,7 @@ pub(crate) fn rules(profile: Profile) -> Vec<Entry> {
         Profile::Worker => &[WORKER, WORKER_X86],
         Profile::WorkerThreads => &[WORKER, WORKER_X86, THREADS],
         Profile::Compiler | Profile::Reference | Profile::Agent => &[WORKER, TOOLS, TOOLS_X86],
+        Profile::Device => &[WORKER, TOOLS, TOOLS_X86, DEVICE, DEVICE_X86],
     };
     let mut rules = std::collections::BTreeMap::new();
     for entry in tables.iter().copied().flatten() {
@@ -317,7 +339,7 @@ pub(crate) fn rules(profile: Profile) -> Vec<Entry> {
 
 /// The name of a system call, or its number.
 pub(crate) fn name(number: i32) -> String {
-    [WORKER, THREADS, TOOLS, TOOLS_X86, NAMED, NAMED_X86]
+    [WORKER, THREADS, TOOLS, TOOLS_X86, DEVICE, NAMED, NAMED_X86]
         .into_iter()
         .flatten()
         .find(|entry| entry.number == i64::from(number))

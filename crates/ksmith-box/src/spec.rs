@@ -21,6 +21,8 @@ pub enum Profile {
     Worker,
     /// A worker that may start threads.
     WorkerThreads,
+    /// A worker with a GPU: threads, and what the driver needs. The candidate brings no host code to it.
+    Device,
     /// An agent's command line: everything but the calls that break out.
     Agent,
 }

@@ -9,6 +9,7 @@ fn generated() -> String {
         ("Worker with one thread", Profile::Worker),
         ("Worker with threads", Profile::WorkerThreads),
         ("Compilers, references, agents", Profile::Compiler),
+        ("Worker with a GPU", Profile::Device),
     ]
     .iter()
     .map(|(title, profile)| format!("\n### {title}\n\n{}", allow_list_markdown(*profile)))

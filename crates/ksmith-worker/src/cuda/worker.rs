@@ -55,7 +55,7 @@ impl Worker {
             processes: Some(256),
             ..Limits::default()
         };
-        let mut spec = BoxSpec::role(ROLE.name, Profile::Agent)
+        let mut spec = BoxSpec::role(ROLE.name, Profile::Device)
             .system()
             .fd(theirs)
             .proc_view()
