@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use ksmith_ledger::{
-    Audited, Benched, Closed, Confirmed, Decided, Decision, Draft, Entry, Plan, Promoted, Proposed, Role,
-    RunOpened, Screened, Speedup, Verdict,
+    Audited, Benched, Closed, Confirmed, Decided, Decision, Draft, Entry, Gate, Plan, Promoted, Proposed,
+    Role, RunOpened, Screened, Speedup, Verdict,
 };
 
 use crate::{Budget, Spent};
@@ -21,8 +21,10 @@ pub struct Candidacy {
     pub proposed: Proposed,
     /// The quick pass.
     pub screened: Option<Screened>,
-    /// Every gate and the decision.
+    /// Every gate and the last decision.
     pub decided: Option<Decided>,
+    /// How often it was scored: again only where the machine allowed no statement.
+    pub scorings: u32,
 }
 
 impl Candidacy {
@@ -34,6 +36,16 @@ impl Candidacy {
     /// Whether the quick pass turned it away.
     pub fn left_in_screening(&self) -> bool {
         self.screened.as_ref().is_some_and(|screened| !screened.kept)
+    }
+
+    /// Whether the machine allowed no statement on it: too busy, or too noisy.
+    pub fn is_unstated(&self) -> bool {
+        self.decided
+            .as_ref()
+            .is_some_and(|decided| match decided.verdict.verdict {
+                Decision::Ambiguous | Decision::Error => decided.verdict.gate == Some(Gate::Bench),
+                Decision::Accept | Decision::Revise | Decision::Reject => false,
+            })
     }
 
     /// Whether a gate of the full pass turned it away.
@@ -228,6 +240,7 @@ impl Memory {
                 proposed: proposed.clone(),
                 screened: None,
                 decided: None,
+                scorings: 0,
             }),
             Entry::Screened(screened) => {
                 self.spent.screened += 1;
@@ -240,7 +253,9 @@ impl Memory {
                 self.spent.candidates += 1;
                 let seconds = decided.verdict.gates.iter().map(|gate| gate.ms).sum::<f64>() / 1e3;
                 self.longest_scoring_s = self.longest_scoring_s.max(seconds);
-                self.candidacy(&decided.candidate)?.decided = Some(decided.clone());
+                let candidacy = self.candidacy(&decided.candidate)?;
+                candidacy.decided = Some(decided.clone());
+                candidacy.scorings += 1;
             }
             Entry::Promoted(promoted) => self.promotions.push(promoted.clone()),
             Entry::Confirmed(confirmed) => {

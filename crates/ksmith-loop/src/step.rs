@@ -16,6 +16,8 @@ pub const PLATEAU_ROUNDS: u64 = 24;
 pub const PROMISING: f64 = 0.97;
 /// What a first full scoring is expected to take, in seconds (two stages of about 10 s, and the gates).
 pub const FIRST_SCORING_S: f64 = 20.0;
+/// How often a candidate is scored in all when the machine was too busy or too noisy for a statement.
+pub const SCORINGS: u32 = 3;
 /// How often the last confirmation is repeated when the machine was too busy for a statement.
 pub const FINAL_TRIES: usize = 3;
 
@@ -172,6 +174,11 @@ fn next_of_round(memory: &Memory, on: &Mechanisms) -> Option<Step> {
     }
     if let Some(unscreened) = open.iter().find(|candidate| candidate.screened.is_none()) {
         return Some(Step::Screen(id(unscreened)));
+    }
+    // The best of a round is worth waiting for a quieter machine; a new round would meet the same noise.
+    if let Some(again) = in_round().find(|candidate| candidate.is_unstated() && candidate.scorings < SCORINGS)
+    {
+        return Some(Step::Score(id(again)));
     }
     let settled = in_round().any(is_measured);
     let best = fastest(open.into_iter()).filter(|_| !settled)?;

@@ -57,3 +57,83 @@ pub(crate) enum Command {
     Toolchain(commands::toolchain::Args),
     Completions(commands::completions::Args),
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+    use std::path::Path;
+
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    /// The reference as it stands in `docs/commands.md`.
+    fn reference() -> String {
+        let mut text = String::from(
+            "# Commands\n\nWritten by `KSMITH_WRITE_DOCS=1 cargo test -p ksmith reference`, and checked by the same test.\n",
+        );
+        let mut root = Cli::command().term_width(100);
+        let _ = write!(
+            text,
+            "\n## ksmith\n\n```text\n{}\n```\n",
+            plain(&root.render_long_help().to_string())
+        );
+        root.build();
+        for command in root
+            .get_subcommands_mut()
+            .filter(|command| command.get_name() != "help")
+        {
+            let name = command.get_name().to_owned();
+            let help = command.clone().term_width(100).render_long_help().to_string();
+            let _ = write!(text, "\n## ksmith {name}\n\n```text\n{}\n```\n", plain(&help));
+        }
+        text
+    }
+
+    fn plain(help: &str) -> String {
+        help.lines()
+            .map(str::trim_end)
+            .collect::<Vec<_>>()
+            .join("\n")
+            .trim()
+            .to_owned()
+    }
+
+    #[test]
+    fn the_command_reference_is_the_help_text() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands.md");
+        if std::env::var_os("KSMITH_WRITE_DOCS").is_some() {
+            std::fs::write(&path, reference()).unwrap();
+        }
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            found == reference(),
+            "docs/commands.md is stale: KSMITH_WRITE_DOCS=1 cargo test -p ksmith reference"
+        );
+    }
+
+    #[test]
+    fn the_grammar_is_sound_and_every_command_has_an_example() {
+        Cli::command().debug_assert();
+        for command in Cli::command().get_subcommands() {
+            let help = command
+                .get_long_about()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            let example = format!("Example: ksmith {}", command.get_name());
+            assert!(help.contains(&example), "`{}` has no example", command.get_name());
+        }
+    }
+
+    #[test]
+    fn the_glossary_names_every_mechanism_and_exit_code() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/glossary.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        for name in ksmith_loop::Mechanisms::all().names() {
+            assert!(text.contains(&format!("| `{name}` |")), "{name}");
+        }
+        for code in ksmith_task::ExitCode::ALL {
+            assert!(text.contains(&format!("| {} |", code as u8)), "{}", code as u8);
+        }
+    }
+}

@@ -9,6 +9,9 @@ use ksmith_loop::{Budget, Event, Progress, Spent};
 use crate::duration;
 use crate::ui::Ui;
 
+/// Longest line: hypotheses stand in the record in full.
+const LINE: usize = 180;
+
 /// Shows what a run does.
 pub(crate) struct Live {
     bar: ProgressBar,
@@ -59,7 +62,7 @@ impl Live {
         let text = format!(
             "[{:>7.1} s] {}",
             self.began.elapsed().as_secs_f64(),
-            ksmith_report::clean_line(text)
+            ksmith_report::clean_line(&text)
         );
         if self.is_live {
             self.bar.println(text);

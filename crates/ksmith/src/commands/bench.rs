@@ -18,6 +18,7 @@ use crate::ui::Ui;
 ///
 /// Example: ksmith bench my-kernel --task tasks/softmax
 #[derive(Debug, clap::Args)]
+#[group(skip)]
 pub(crate) struct Args {
     #[command(flatten)]
     judge: judge::Args,
