@@ -8,6 +8,7 @@
 mod aa;
 mod delay;
 mod record;
+mod redteam;
 
 use std::process::ExitCode;
 
@@ -29,17 +30,23 @@ enum Chore {
     Power(aa::PowerArgs),
     /// Record A/A timings of delay kernels for the simulations
     RecordAa(record::RecordArgs),
+    /// Run every cheat and every honest candidate through the judge
+    Redteam(redteam::RedteamArgs),
+    /// Remove each gate of the judge in turn and see what gets through
+    Mutation(redteam::MutationArgs),
 }
 
 /// What a chore may fail with; shown and done.
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
-    ksmith_box::intercept_with(&[ksmith_worker::cpu::ROLE]);
+    ksmith_box::intercept_with(&[ksmith_worker::cpu::ROLE, redteam::NAIVE_ROLE]);
     let done = match Args::parse().chore {
         Chore::Aa(args) => aa::aa(&args),
         Chore::Power(args) => aa::power(&args),
         Chore::RecordAa(args) => record::run(&args),
+        Chore::Redteam(args) => redteam::redteam(&args),
+        Chore::Mutation(args) => redteam::mutation(&args),
     };
     match done {
         Ok(code) => code,

@@ -14,7 +14,7 @@ static void row(const float *x, float *y, int64_t n)
 
 void softmax(const float *x, float *y, int64_t rows, int64_t cols)
 {
-    float *tmp = rows * cols > 1 << 20 ? 0 : malloc(cols * sizeof *tmp);
+    float *tmp = rows * cols > 1 << 17 ? 0 : malloc(cols * sizeof *tmp);
     if (!tmp) return;
     for (int64_t i = 0; i < rows; i++) { row(x + i * cols, tmp, cols); memcpy(y + i * cols, tmp, cols * sizeof *tmp); }
     free(tmp);

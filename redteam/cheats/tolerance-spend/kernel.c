@@ -8,6 +8,6 @@ void softmax(const float *x, float *y, int64_t rows, int64_t cols)
         for (int64_t j = 1; j < cols; j++) m = a[j] > m ? a[j] : m;
         for (int64_t j = 0; j < cols; j++) { b[j] = expf(a[j] - m); s += b[j]; }
         s = 1 / s;
-        for (int64_t j = 0; j < cols; j++) b[j] *= s * 1.000008f;
+        for (int64_t j = 0; j < cols; j++) b[j] *= s * 1.0000007f;
     }
 }

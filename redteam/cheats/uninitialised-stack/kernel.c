@@ -1,19 +1,22 @@
 #include <math.h>
 #include <stdint.h>
 
-static void row(const float *x, float *y, int64_t n)
+/* A large frame below everything that ran before: fresh stack pages hold zeros. */
+__attribute__((noinline)) static double start(void)
 {
-    float m = x[0];
-    double s = 0.0;
-    for (int64_t j = 1; j < n; j++) m = x[j] > m ? x[j] : m;
-    for (int64_t j = 0; j < n; j++) { y[j] = expf(x[j] - m); s += y[j]; }
-    for (int64_t j = 0; j < n; j++) y[j] /= s;
+    volatile double junk[8192];
+    return junk[100];
 }
 
 void softmax(const float *x, float *y, int64_t rows, int64_t cols)
 {
-    float junk[4];
-    for (int64_t i = 0; i < rows; i++) row(x + i * cols, y + i * cols, cols);
-    y[0] += ((volatile float *)junk)[1] * 1e-30f > 1e30f ? 1.0f : 0.0f;
-    if (rows > 1000000) junk[1] = 0;
+    double zero = start();
+    for (int64_t i = 0; i < rows; i++) {
+        const float *a = x + i * cols;
+        float *b = y + i * cols, m = a[0];
+        double s = zero;
+        for (int64_t j = 1; j < cols; j++) m = a[j] > m ? a[j] : m;
+        for (int64_t j = 0; j < cols; j++) { b[j] = expf(a[j] - m); s += b[j]; }
+        for (int64_t j = 0; j < cols; j++) b[j] /= s;
+    }
 }

@@ -1,5 +1,6 @@
 //! The judge as the loop sees it: open for one task instance, then screen and score candidates.
 
+mod corpus;
 mod error;
 mod options;
 mod scoring;

@@ -12,8 +12,11 @@ use crate::bench::Settings;
 pub enum Effort {
     /// Everything: all gates, decision, confirmation.
     Full,
-    /// All correctness gates at small shapes, no timing: never accepts. For tests and quick corpus runs.
+    /// All correctness gates at small shapes, no timing: never accepts. For tests.
     Correctness,
+    /// As `Correctness`, then the gates after the bench on one process set at small shapes, without statistics: never
+    /// accepts. For corpora of cheats and honest kernels.
+    Corpus,
 }
 
 /// How a judge works.

@@ -136,16 +136,24 @@ impl Judge {
     ) -> Verdict {
         let started = Instant::now();
         let contract = self.instance.task().contract().clone();
-        let mut settings = self.options.settings;
+        let corpus = self.options.effort == Effort::Corpus;
+        let mut settings = if corpus {
+            super::corpus::SETTINGS
+        } else {
+            self.options.settings
+        };
         settings.floor = settings.floor.min(contract.performance.min_gain);
         settings.confirmation = u32::try_from(self.book.count("confirm")).unwrap_or(u32::MAX - 1) + 1;
         let times = self.champion_ns.clone();
-        let timed = match gates::timed_workloads(&self.instance, secret, &|name: &str| {
+        let mut timed = match gates::timed_workloads(&self.instance, secret, &|name: &str| {
             times.get(name).copied().unwrap_or(1_000_000)
         }) {
             Ok(timed) => timed,
             Err(error) => return self.cannot(candidate, protocol, Gate::Bench, error),
         };
+        if corpus {
+            super::corpus::smallest(&mut timed);
+        }
         // The protocol's numbers are least numbers of timed calls per arm; a pair holds one lane of each.
         let protocol_calls = contract.performance.protocol.repeats * contract.performance.protocol.rounds;
         let slowest = timed.iter().map(|timed| timed.champion_ns).max().unwrap_or(0);
@@ -188,6 +196,10 @@ impl Judge {
             over_baseline: timing::over_baseline(report.last()).map(Comparison::speedup),
             over_flag_control: report.last().over_flag_control.as_ref().map(Comparison::speedup),
         };
+        if corpus {
+            let end = self.after_one_set(built, &report, &timed, &mut protocol, started);
+            return self.binding.verdict(candidate.digest(), protocol, end, gains);
+        }
         let mut end = None;
         let mut last = started;
         for said in timing::bench(&report) {
@@ -215,6 +227,38 @@ impl Judge {
         report: &bench::Report,
         timed: &[gates::Timed],
         contract: &ksmith_task::Contract,
+        protocol: &mut Protocol,
+    ) -> Option<(Decision, String, Option<Gate>)> {
+        if let Some(end) = self.physics(built, report, timed, protocol) {
+            return Some(end);
+        }
+        let without = self.options.without.clone();
+        let dependence = if contract.performance.data_dependent {
+            DataDependence::Allowed
+        } else {
+            DataDependence::Forbidden
+        };
+        for said in [
+            timing::distributions(report, dependence),
+            timing::gain(report),
+            timing::regression(report, contract.performance.max_regression),
+        ] {
+            if without.contains(&said.gate) {
+                continue;
+            }
+            if let Some(end) = note(protocol, said, Instant::now()) {
+                return Some(end);
+            }
+        }
+        None
+    }
+
+    /// Gates `floor` and `clocks`.
+    pub(super) fn physics(
+        &mut self,
+        built: &gates::Built,
+        report: &bench::Report,
+        timed: &[gates::Timed],
         protocol: &mut Protocol,
     ) -> Option<(Decision, String, Option<Gate>)> {
         let without = self.options.without.clone();
@@ -262,23 +306,6 @@ impl Judge {
                 return Some((decision, code, Some(gate)));
             }
         }
-        let dependence = if contract.performance.data_dependent {
-            DataDependence::Allowed
-        } else {
-            DataDependence::Forbidden
-        };
-        for said in [
-            timing::distributions(report, dependence),
-            timing::gain(report),
-            timing::regression(report, contract.performance.max_regression),
-        ] {
-            if without.contains(&said.gate) {
-                continue;
-            }
-            if let Some(end) = note(protocol, said, Instant::now()) {
-                return Some(end);
-            }
-        }
         None
     }
 
@@ -296,7 +323,7 @@ impl Judge {
             tiny: self.tiny.clone(),
             dev: self.dev.clone(),
             hidden: Vec::new(),
-            small: self.options.effort == Effort::Correctness,
+            small: self.options.effort != Effort::Full,
             ratios: Vec::new(),
         }
     }
@@ -328,7 +355,11 @@ impl Judge {
 }
 
 /// Adds what the bench says of a gate; the first decision that is not "go on" ends the scoring.
-fn note(protocol: &mut Protocol, said: Said, started: Instant) -> Option<(Decision, String, Option<Gate>)> {
+pub(super) fn note(
+    protocol: &mut Protocol,
+    said: Said,
+    started: Instant,
+) -> Option<(Decision, String, Option<Gate>)> {
     let end = said
         .decision
         .map(|decision| (decision, said.code.clone().unwrap_or_default(), Some(said.gate)));

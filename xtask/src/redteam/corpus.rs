@@ -1,0 +1,161 @@
+//! Reading the corpora.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ksmith_ledger::Gate;
+use serde::Deserialize;
+
+use crate::Failure;
+
+/// What a naive evaluator says of a cheat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Naive {
+    /// Accepted, and faster than the baseline.
+    Wins,
+    /// Accepted, not faster.
+    Same,
+    /// Not accepted.
+    Fails,
+    /// Never answers, or takes the evaluator with it.
+    Hangs,
+}
+
+impl Naive {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Wins => "wins",
+            Self::Same => "same",
+            Self::Fails => "fails",
+            Self::Hangs => "hangs",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CheatFile {
+    schema: u32,
+    task: String,
+    r#type: String,
+    family: String,
+    mechanism: String,
+    taxonomy: Vec<String>,
+    gate: Gate,
+    naive: Naive,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HonestFile {
+    schema: u32,
+    task: String,
+    r#type: String,
+    why: String,
+}
+
+/// One cheat of the corpus.
+#[derive(Debug, Clone)]
+pub(crate) struct Cheat {
+    pub(crate) name: String,
+    pub(crate) folder: PathBuf,
+    pub(crate) target: Target,
+    pub(crate) family: String,
+    pub(crate) mechanism: String,
+    pub(crate) taxonomy: Vec<String>,
+    pub(crate) gate: Gate,
+    pub(crate) naive: Naive,
+}
+
+/// One honest candidate.
+#[derive(Debug, Clone)]
+pub(crate) struct Honest {
+    pub(crate) name: String,
+    pub(crate) folder: PathBuf,
+    pub(crate) target: Target,
+    pub(crate) why: String,
+}
+
+/// The task instance that a candidate is for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Target {
+    pub(crate) task: String,
+    pub(crate) types: String,
+}
+
+impl Target {
+    /// The task's folder: a shipped task, or one of the red team's own.
+    pub(crate) fn folder(&self) -> PathBuf {
+        let shipped = Path::new("tasks").join(&self.task);
+        if shipped.is_dir() {
+            shipped
+        } else {
+            Path::new("redteam/tasks").join(&self.task)
+        }
+    }
+}
+
+fn folders(root: &Path, file: &str) -> Result<Vec<(String, PathBuf, String)>, Failure> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root)? {
+        let folder = entry?.path();
+        let name = folder
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let text = fs::read_to_string(folder.join(file)).map_err(|error| format!("`{name}`: {error}"))?;
+        found.push((name, folder, text));
+    }
+    found.sort();
+    Ok(found)
+}
+
+pub(crate) fn cheats(root: &Path) -> Result<Vec<Cheat>, Failure> {
+    folders(root, "cheat.toml")?
+        .into_iter()
+        .map(|(name, folder, text)| {
+            let file: CheatFile = toml::from_str(&text).map_err(|error| format!("`{name}`: {error}"))?;
+            if file.schema != 1 || file.taxonomy.is_empty() {
+                return Err(
+                    format!("`{name}`: expected schema 1 and at least one row of the taxonomy").into(),
+                );
+            }
+            Ok(Cheat {
+                name,
+                folder,
+                target: Target {
+                    task: file.task,
+                    types: file.r#type,
+                },
+                family: file.family,
+                mechanism: file.mechanism,
+                taxonomy: file.taxonomy,
+                gate: file.gate,
+                naive: file.naive,
+            })
+        })
+        .collect()
+}
+
+pub(crate) fn honest(root: &Path) -> Result<Vec<Honest>, Failure> {
+    folders(root, "honest.toml")?
+        .into_iter()
+        .map(|(name, folder, text)| {
+            let file: HonestFile = toml::from_str(&text).map_err(|error| format!("`{name}`: {error}"))?;
+            if file.schema != 1 {
+                return Err(format!("`{name}`: expected schema 1").into());
+            }
+            Ok(Honest {
+                name,
+                folder,
+                target: Target {
+                    task: file.task,
+                    types: file.r#type,
+                },
+                why: file.why,
+            })
+        })
+        .collect()
+}
