@@ -6,6 +6,7 @@ mod draw;
 #[cfg(test)]
 mod draw_tests;
 mod layout;
+mod near;
 mod plan;
 mod quantile;
 mod secret;

@@ -6,6 +6,7 @@ use ksmith_task::contract::Hidden;
 use ksmith_task::{AxisValues, Backend, Bound, Fill, Instance, Role};
 
 use super::case::{CaseSpec, InputFill, Sight};
+use super::near::{Near, near};
 use super::secret::Secret;
 use super::shapes::{draw_shape, neighbour};
 use super::stream::{Key, Stream};
@@ -246,6 +247,27 @@ impl<'a> Plan<'a> {
             let bound = bind(self.instance, &workload.name, &workload.axes)?;
             let fills = override_fills(&bound, &probe.fills, dev_fills(&bound))?;
             cases.push(self.case(&bound, fills, "pressure", number as u64));
+        }
+        // Inputs that nearly repeat themselves, at small shapes and at the smallest dev shape.
+        let smallest = workloads
+            .iter()
+            .filter_map(|workload| bind(self.instance, &workload.name, &workload.axes).ok())
+            .min_by_key(|bound| bound.storage_bytes());
+        let drawn = (0..3).filter_map(|_| {
+            draw_shape(
+                self.instance,
+                &mut stream,
+                64 << 10,
+                f64::INFINITY,
+                &AxisValues::new(),
+            )
+        });
+        let shapes: Vec<_> = drawn.chain(smallest).collect();
+        for (number, bound) in shapes.iter().enumerate() {
+            for how in [Near::Rows, Near::Constant] {
+                let spec = self.case(bound, dev_fills(bound), &format!("{how:?}"), number as u64);
+                cases.push(near(spec, how, &mut stream));
+            }
         }
         Ok(cases)
     }

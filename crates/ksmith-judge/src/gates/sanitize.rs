@@ -44,6 +44,8 @@ pub(crate) fn sanitize(scoring: &mut Scoring<'_>) -> GateEnd {
                 "-fsanitize=address,undefined",
                 "-fno-sanitize=alignment,shift-base,object-size",
                 "-fno-sanitize-recover=all",
+                // Stack memory that nobody set holds nonsense instead of lucky zeros; so does the heap, below.
+                "-ftrivial-auto-var-init=pattern",
             ],
         ),
         ("thread", &["-fsanitize=thread"]),
@@ -259,7 +261,7 @@ fn run(scoring: &Scoring<'_>, program: &Path, case: &Case, kind: &str) -> Result
         .fd(OwnedFd::from(back))
         .env(
             "ASAN_OPTIONS",
-            &format!("detect_leaks=0:exitcode={REPORTED}:allocator_may_return_null=1:hard_rss_limit_mb=4096"),
+            &format!("detect_leaks=0:exitcode={REPORTED}:allocator_may_return_null=1:hard_rss_limit_mb=4096:max_malloc_fill_size=1073741824"),
         )
         .env("UBSAN_OPTIONS", &format!("exitcode={REPORTED}"))
         .env("TSAN_OPTIONS", &format!("exitcode={REPORTED}:halt_on_error=1"))

@@ -5,8 +5,10 @@ use super::memory::{Memory, PAGE, WorkerMay, random};
 use super::page::{MAX_FLOATS, MAX_INTEGERS, MAX_SEGMENTS, MAX_SLOTS};
 use super::{Fault, FaultKind, Scalar, Side, WorkerError};
 
-/// Lines of the inputs that stay wrong until just before the clock starts.
+/// Lines of the inputs that stay wrong until just before the clock starts: at least so many, and one in every stretch
+/// of [`LATE_STRETCH`] bytes, so that no row of some size can be computed before.
 const LATE_LINES: usize = 16;
+const LATE_STRETCH: usize = 2048;
 const LINE: usize = 64;
 
 /// A small generator for canaries, addresses and late lines; its seed is secret and comes from the kernel.
@@ -290,17 +292,33 @@ impl Buffers {
         if candidates.is_empty() {
             return Vec::new();
         }
-        (0..LATE_LINES)
-            .map(|_| {
-                let (writable, range) = candidates[dice.below(candidates.len())].clone();
+        let stretches = candidates.iter().flat_map(|(writable, range)| {
+            let stretches = range.clone().step_by(LATE_STRETCH);
+            stretches.map(move |start| (*writable, range.clone(), start))
+        });
+        let mut places: Vec<(bool, std::ops::Range<usize>, usize, usize)> = stretches
+            .map(|(writable, range, start)| {
+                let lines = (range.end - start).min(LATE_STRETCH) / LINE;
+                let at = start + dice.below(lines.max(1)) * LINE;
+                (writable, range.clone(), at, range.start)
+            })
+            .filter(|(_, range, at, _)| at + LINE <= range.end)
+            .collect();
+        while places.len() < LATE_LINES {
+            let (writable, range) = candidates[dice.below(candidates.len())].clone();
+            let at = range.start + dice.below(range.len() / LINE) * LINE;
+            places.push((writable, range.clone(), at, range.start));
+        }
+        places
+            .into_iter()
+            .map(|(writable, range, at, start)| {
                 let memory = if writable {
                     self.writable.bytes_mut()
                 } else {
                     self.read_only.bytes_mut()
                 };
                 let lines = range.len() / LINE;
-                let mut line = || range.start + dice.below(lines) * LINE;
-                let (at, other) = (line(), line());
+                let other = start + dice.below(lines) * LINE;
                 let mut bytes = [0u8; LINE];
                 bytes.copy_from_slice(&memory[at..at + LINE]);
                 memory.copy_within(other..other + LINE, at);

@@ -1,0 +1,97 @@
+//! Inputs that nearly repeat themselves: rows that differ from the first in one element, and tensors that are nearly
+//! constant.
+//!
+//! Guards against kernels that take a few equal samples for equality and copy or reuse a result. Values only move
+//! within their tensor, so that domains hold.
+
+use std::sync::Arc;
+
+use ksmith_task::{Fill, Role, Tensor};
+
+use super::case::{CaseSpec, InputFill};
+use super::stream::Stream;
+use crate::number::Values;
+
+/// How an input repeats itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Near {
+    /// Every row is the first one but for one element.
+    Rows,
+    /// One value everywhere but for about every sixteenth element.
+    Constant,
+}
+
+/// The spec with its real inputs made repetitive; structured inputs stay as they are.
+pub(crate) fn near(mut spec: CaseSpec, how: Near, stream: &mut Stream) -> CaseSpec {
+    let drawn = spec.draw();
+    let tensors: Vec<&Tensor> = spec.bound.inputs().collect();
+    for ((tensor, values), fill) in tensors.into_iter().zip(drawn.values).zip(&mut spec.fills) {
+        let Values::Real(mut values) = values else {
+            continue;
+        };
+        let generated = matches!(&tensor.role, Role::Input(rule) if matches!(rule.fill, Fill::Generator));
+        if generated || values.len() != tensor.len() || values.is_empty() {
+            continue;
+        }
+        match how {
+            Near::Rows => repeat_rows(
+                &mut values,
+                tensor.shape.last().copied().unwrap_or(1).max(1),
+                stream,
+            ),
+            Near::Constant => repeat_value(&mut values, stream),
+        }
+        *fill = InputFill::Given(Arc::new(Values::Real(values)));
+    }
+    spec
+}
+
+fn repeat_rows(values: &mut [f64], row: usize, stream: &mut Stream) {
+    let first: Vec<f64> = values[..row.min(values.len())].to_vec();
+    for at in (row..values.len()).step_by(row) {
+        let end = (at + row).min(values.len());
+        let odd = at + stream.below((end - at) as u64) as usize;
+        for (slot, from) in (at..end).zip(&first) {
+            if slot != odd {
+                values[slot] = *from;
+            }
+        }
+    }
+}
+
+fn repeat_value(values: &mut [f64], stream: &mut Stream) {
+    let first = values[0];
+    for value in &mut values[1..] {
+        if stream.below(16) != 0 {
+            *value = first;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cases::{Key, Secret};
+
+    fn stream() -> Stream {
+        Key::new(&Secret::dev(), "near", 0, "test").block(0)
+    }
+
+    #[test]
+    fn repeated_rows_differ_from_the_first_in_at_most_one_element() {
+        let mut values: Vec<f64> = (0..35).map(f64::from).collect();
+        repeat_rows(&mut values, 7, &mut stream());
+        for row in values.chunks(7).skip(1) {
+            let other = row.iter().zip(&values[..7]).filter(|(one, first)| one != first);
+            assert_eq!(other.count(), 1);
+        }
+    }
+
+    #[test]
+    fn a_nearly_constant_tensor_keeps_some_of_its_values() {
+        let mut values: Vec<f64> = (0..4096).map(f64::from).collect();
+        repeat_value(&mut values, &mut stream());
+        let kept = values.iter().filter(|value| **value != 0.0).count();
+        assert!((100..600).contains(&kept), "{kept}");
+    }
+}
