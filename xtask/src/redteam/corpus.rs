@@ -23,6 +23,11 @@ pub(crate) enum Naive {
 }
 
 impl Naive {
+    /// Whether it was taken for right; how fast it was depends on the load of the moment.
+    pub(crate) fn accepted(self) -> bool {
+        matches!(self, Self::Wins | Self::Same)
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Wins => "wins",
@@ -43,6 +48,8 @@ struct CheatFile {
     mechanism: String,
     taxonomy: Vec<String>,
     gate: Gate,
+    #[serde(default)]
+    also: Vec<Gate>,
     naive: Naive,
 }
 
@@ -65,6 +72,8 @@ pub(crate) struct Cheat {
     pub(crate) mechanism: String,
     pub(crate) taxonomy: Vec<String>,
     pub(crate) gate: Gate,
+    /// Gates that may come first, as the scoring's secret has it.
+    pub(crate) also: Vec<Gate>,
     pub(crate) naive: Naive,
 }
 
@@ -133,6 +142,7 @@ pub(crate) fn cheats(root: &Path) -> Result<Vec<Cheat>, Failure> {
                 mechanism: file.mechanism,
                 taxonomy: file.taxonomy,
                 gate: file.gate,
+                also: file.also,
                 naive: file.naive,
             })
         })

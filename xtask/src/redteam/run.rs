@@ -174,7 +174,9 @@ pub(crate) fn all(
             let from = Instant::now();
             let (decision, code, gate, verdict) = judge(&mut opened, &cheat.folder);
             let behind = left::behind(&before, Duration::from_secs(3));
-            let caught = decision == Decision::Reject && gate == Some(cheat.gate) && behind.is_empty();
+            let caught = decision == Decision::Reject
+                && gate.is_some_and(|gate| gate == cheat.gate || cheat.also.contains(&gate))
+                && behind.is_empty();
             let said = match &mut naive {
                 Some(naive) => Some(naive.judge(&cheat.folder)?),
                 None => None,
@@ -194,12 +196,15 @@ pub(crate) fn all(
             if !behind.is_empty() {
                 eprintln!("     left processes {behind:?}");
             }
+            if let Some(said) = said {
+                eprintln!("     NAIVE {} {}", cheat.name, said.name());
+            }
             if let Some(said) = said
-                && said != cheat.naive
+                && said.accepted() != cheat.naive.accepted()
             {
                 outcome.naive_differs += 1;
                 eprintln!(
-                    "     naive evaluator: {}, the file says {}",
+                    "     naive evaluator differs: {}, the file says {}",
                     said.name(),
                     cheat.naive.name()
                 );

@@ -17,6 +17,8 @@ use crate::cases::{
 use crate::codes::code;
 use crate::number::{self, Values};
 
+/// Draws of a shape, of which the largest is taken.
+const LARGEST_OF: usize = 6;
 /// Changes per shape.
 const CHANGES: usize = 6;
 /// Draws of one change before it is given up: some elements have no effect.
@@ -27,22 +29,24 @@ pub(crate) fn depends(scoring: &mut Scoring<'_>) -> GateEnd {
     let mut stream = plan.decisions("depends");
     let mut shapes: Vec<Arc<Bound>> = Vec::new();
     for bytes in [16 << 10, 256 << 10] {
-        shapes.extend(draw_shape(
-            scoring.instance,
-            &mut stream,
-            bytes,
-            f64::INFINITY,
-            &Default::default(),
-        ));
+        // The largest of some draws: at tiny shapes a handful of samples is the whole input.
+        let drawn = (0..LARGEST_OF).filter_map(|_| {
+            draw_shape(
+                scoring.instance,
+                &mut stream,
+                bytes,
+                f64::INFINITY,
+                &Default::default(),
+            )
+        });
+        shapes.extend(drawn.max_by_key(|bound| bound.storage_bytes()));
     }
-    if !scoring.small {
-        let dev = scoring.dev.iter().map(|(_, case)| &case.spec.bound);
-        shapes.extend(
-            dev.filter(|bound| bound.storage_bytes() <= 4 << 20)
-                .take(1)
-                .cloned(),
-        );
-    }
+    let dev = scoring.dev.iter().map(|(_, case)| &case.spec.bound);
+    shapes.extend(
+        dev.filter(|bound| bound.storage_bytes() <= 4 << 20)
+            .min_by_key(|bound| bound.storage_bytes())
+            .cloned(),
+    );
     let (mut changes, mut without_effect) = (0, 0);
     for (number, bound) in shapes.iter().enumerate() {
         let kind = stream.below(distributions(scoring.instance, bound) as u64) as usize;
