@@ -36,7 +36,7 @@ pub use mechanisms::{Mechanism, Mechanisms, UnknownMechanism};
 pub use memory::Memory;
 pub use options::{RunOptions, Sandbox, TypePick, TypePickError, WriterChoice};
 pub use outcome::{ChampionOutcome, InstanceOutcome, RunOutcome};
-pub use probe::{CheckOutcome, audit, check, first_failure, first_instance, test};
+pub use probe::{CheckOutcome, ProfileOutcome, audit, check, first_failure, first_instance, profile, test};
 pub use progress::{Event, Progress, Silent, Stage};
 pub use replay::{Replayed, header_of, replay};
 pub use resume::{ResumeOptions, resume, resume_with};

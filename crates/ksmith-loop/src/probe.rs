@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use ksmith_insight::cpu_profile::{CpuProfile, static_model};
+use ksmith_insight::{Finding, x86};
 use ksmith_judge::{Effort, Judge, JudgeOptions};
 use ksmith_ledger::{Audited, GateOutcome, Verdict};
 use ksmith_task::{Candidate, Digest, Instance, Task};
@@ -45,32 +47,8 @@ pub fn check(
             ms: 0.0,
         });
     }
-    let Some(program) = candidate.cpu() else {
-        return Err(RunError::Usage {
-            what: "`check` compiles CPU candidates only".into(),
-            fix: "Use `ksmith judge` on a machine with the device.".into(),
-        });
-    };
-    let cache = scratch("check")?;
-    let mut options = BuildOptions::new(cache.path());
-    options.unsandboxed = sandbox == Sandbox::Unsandboxed;
-    let sources = Sources {
-        folder: candidate.dir.clone(),
-        files: candidate
-            .sources
-            .iter()
-            .map(|source| source.path.to_string_lossy().into_owned())
-            .collect(),
-        entry: program.entry.clone(),
-        flags: program.flags.clone(),
-    };
-    let built = compile(&sources, &options).map_err(|error| {
-        RunError::Arena(ArenaError::Environment {
-            what: crate::arena::chain(&error),
-            fix: "`ksmith doctor` shows compilers and isolation of this machine.".into(),
-        })
-    })?;
-    Ok(match built {
+    let folder = scratch("check")?;
+    Ok(match build(&candidate, folder.path(), sandbox)? {
         Build::Library(library) => CheckOutcome {
             code: None,
             digest,
@@ -84,6 +62,64 @@ pub fn check(
             ms: 0.0,
         },
     })
+}
+
+fn build(candidate: &Candidate, cache: &Path, sandbox: Sandbox) -> Result<Build, RunError> {
+    let Some(program) = candidate.cpu() else {
+        return Err(RunError::Usage {
+            what: "only CPU candidates are compiled here".into(),
+            fix: "Use `ksmith judge` on a machine with the device.".into(),
+        });
+    };
+    let mut options = BuildOptions::new(cache);
+    options.unsandboxed = sandbox == Sandbox::Unsandboxed;
+    let sources = Sources {
+        folder: candidate.dir.clone(),
+        files: candidate
+            .sources
+            .iter()
+            .map(|source| source.path.to_string_lossy().into_owned())
+            .collect(),
+        entry: program.entry.clone(),
+        flags: program.flags.clone(),
+    };
+    compile(&sources, &options).map_err(|error| {
+        RunError::Arena(ArenaError::Environment {
+            what: crate::arena::chain(&error),
+            fix: "`ksmith doctor` shows compilers and isolation of this machine.".into(),
+        })
+    })
+}
+
+/// What the machine code of a candidate says of itself.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct ProfileOutcome {
+    /// Where the figures come from: here a model of the code, nothing was run.
+    pub profile: Option<CpuProfile>,
+    /// Findings in the machine code.
+    pub findings: Vec<Finding>,
+    /// What the analysis could not see.
+    pub incomplete: Vec<String>,
+}
+
+/// Compiles a candidate and reads its machine code; `Err` of the inner result is the compiler's refusal.
+///
+/// # Errors
+/// When the contract or the folder is wrong, or nothing can be compiled here.
+pub fn profile(candidate: &Path, sandbox: Sandbox) -> Result<Result<ProfileOutcome, String>, RunError> {
+    let candidate = Candidate::load(absolute(candidate)).map_err(RunError::Candidate)?;
+    let folder = scratch("profile")?;
+    let library = match build(&candidate, folder.path(), sandbox)? {
+        Build::Library(library) => library,
+        Build::Refused(refused) => return Ok(Err(format!("{}: {}", refused.code, refused.stderr))),
+    };
+    let analysis = x86::analyse(&library.path, x86::Options::default());
+    let entry = candidate.cpu().map_or("", |program| program.entry.as_str());
+    Ok(Ok(ProfileOutcome {
+        profile: static_model(&analysis, entry),
+        findings: analysis.report.findings,
+        incomplete: analysis.report.incomplete,
+    }))
 }
 
 /// Proves a candidate: every correctness gate, no timing.

@@ -1,5 +1,10 @@
 //! `kill -9` at random moments: every run is resumed, verifies, and loses no finished step.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking, as tests do"
+)]
+
 mod scripted;
 
 use std::collections::BTreeMap;

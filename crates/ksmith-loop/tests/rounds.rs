@@ -1,5 +1,10 @@
 //! What the loop does with verdicts, budgets, directions and interruptions.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking, as tests do"
+)]
+
 mod scripted;
 
 use std::collections::BTreeMap;

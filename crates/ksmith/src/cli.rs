@@ -47,6 +47,7 @@ pub(crate) enum Command {
     Check(commands::check::Args),
     Test(commands::test::Args),
     Bench(commands::bench::Args),
+    Profile(commands::profile::Args),
     Judge(commands::judge::Args),
     Log(commands::log::Args),
     Show(commands::show::Args),

@@ -12,6 +12,7 @@ pub(crate) mod lint;
 pub(crate) mod log;
 pub(crate) mod new;
 pub(crate) mod place;
+pub(crate) mod profile;
 pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod review;
@@ -35,6 +36,7 @@ pub(crate) fn dispatch(command: Command, ui: &mut Ui) -> Outcome {
     match command {
         Command::Run(args) => run::run(&args, ui),
         Command::Resume(args) => resume::run(&args, ui),
+        Command::Profile(args) => profile::run(&args, ui),
         Command::Judge(args) => judge::run(&args, ui),
         Command::Check(args) => check::run(&args, ui),
         Command::Test(args) => test::run(&args, ui),

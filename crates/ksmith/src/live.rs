@@ -59,11 +59,8 @@ impl Live {
         if self.is_quiet {
             return;
         }
-        let text = format!(
-            "[{:>7.1} s] {}",
-            self.began.elapsed().as_secs_f64(),
-            ksmith_report::clean_line(&text)
-        );
+        let short: String = ksmith_report::clean_line(text).chars().take(LINE).collect();
+        let text = format!("[{:>7.1} s] {short}", self.began.elapsed().as_secs_f64());
         if self.is_live {
             self.bar.println(text);
         } else {

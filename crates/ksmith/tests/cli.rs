@@ -1,5 +1,10 @@
 //! The wiring of the command line: exit codes, JSON on standard output, everything else on standard error.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking, as tests do"
+)]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

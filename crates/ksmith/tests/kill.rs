@@ -1,5 +1,10 @@
 //! The real program, the real judge: killed at random moments and interrupted, a run goes on and verifies.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking, as tests do"
+)]
+
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

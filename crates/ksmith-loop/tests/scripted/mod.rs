@@ -4,6 +4,10 @@
 //! (quick pass). That tests the loop's decisions without compilers and clocks.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking, as tests do"
+)]
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
