@@ -20,7 +20,7 @@ void reference(const double *x, const double *weight, const double *bias, double
             int64_t i = r * cols + c;
             double centred = in[c] - mean;
             y[i] = centred * factor * weight[c] + bias[c];
-            y_scale[i] = fabs(weight[c]) * factor * (size * (1.0 + chain) + fabs(centred) * (3.0 + chain / 2.0)) + fabs(bias[c]);
+            y_scale[i] = fabs(weight[c]) * factor * (size * (4.0 + chain) + fabs(centred) * (4.0 + chain / 2.0)) + fabs(bias[c]);
         }
     }
 }
