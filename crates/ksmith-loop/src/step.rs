@@ -176,8 +176,13 @@ fn next_of_round(memory: &Memory, on: &Mechanisms) -> Option<Step> {
         return Some(Step::Screen(id(unscreened)));
     }
     // The best of a round is worth waiting for a quieter machine; a new round would meet the same noise.
-    if let Some(again) = in_round().find(|candidate| candidate.is_unstated() && candidate.scorings < SCORINGS)
-    {
+    // The flag control needs no statement of its own: it is an arm of every later measurement.
+    let again = |candidate: &&Candidacy| {
+        candidate.is_unstated()
+            && candidate.scorings < SCORINGS
+            && candidate.proposed.role != Role::FlagControl
+    };
+    if let Some(again) = in_round().find(again) {
         return Some(Step::Score(id(again)));
     }
     let settled = in_round().any(is_measured);
