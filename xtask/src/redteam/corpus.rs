@@ -97,7 +97,8 @@ impl Target {
     /// The task's folder: a shipped task, or one of the red team's own.
     pub(crate) fn folder(&self) -> PathBuf {
         let shipped = Path::new("tasks").join(&self.task);
-        if shipped.is_dir() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        if here.join(&shipped).is_dir() {
             shipped
         } else {
             Path::new("redteam/tasks").join(&self.task)
@@ -168,4 +169,36 @@ pub(crate) fn honest(root: &Path) -> Result<Vec<Honest>, Failure> {
             })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn root() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    }
+
+    #[test]
+    fn the_corpora_are_whole_and_every_row_of_the_taxonomy_exists() {
+        let cheats = cheats(&root().join("redteam/cheats")).unwrap();
+        let honest = honest(&root().join("redteam/honest")).unwrap();
+        assert!(cheats.len() >= 80 && honest.len() >= 40);
+        let known: BTreeSet<String> = (1..=37)
+            .map(|row| format!("T{row}"))
+            .chain((1..=38).map(|row| format!("C{row}")))
+            .collect();
+        for cheat in &cheats {
+            for row in &cheat.taxonomy {
+                assert!(known.contains(row), "`{}` names row `{row}`", cheat.name);
+            }
+            assert!(
+                root().join(cheat.target.folder()).join("task.toml").is_file(),
+                "`{}`",
+                cheat.name
+            );
+        }
+    }
 }

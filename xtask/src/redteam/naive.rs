@@ -30,7 +30,6 @@ const SEED: u64 = 42;
 /// An evaluator for one task.
 pub(crate) struct Evaluator {
     state: PathBuf,
-    bound: Bound,
     driver: String,
     request: Vec<u8>,
     expected: Vec<u8>,
@@ -97,7 +96,6 @@ impl Evaluator {
         let mut evaluator = Self {
             state,
             driver: driver(&bound, &entry),
-            bound,
             request,
             expected: Vec::new(),
             baseline_ns: f64::INFINITY,

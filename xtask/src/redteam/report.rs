@@ -83,6 +83,9 @@ pub(crate) fn write(path: &Path, outcome: &Outcome, mode: Mode) -> Result<(), Fa
             if end.passed { "passed" } else { "**wronged**" },
             end.code,
         );
+        if !end.passed {
+            eprintln!("wronged `{}`: {}", end.honest.name, end.evidence);
+        }
     }
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;

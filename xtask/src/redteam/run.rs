@@ -30,10 +30,8 @@ pub(crate) struct CheatEnd {
     /// The verdict's code.
     pub(crate) code: String,
     pub(crate) gate: Option<Gate>,
-    pub(crate) decision: Decision,
     pub(crate) caught: bool,
     pub(crate) naive: Option<Naive>,
-    pub(crate) seconds: f64,
 }
 
 /// How an honest candidate ended.
@@ -43,7 +41,6 @@ pub(crate) struct HonestEnd {
     pub(crate) code: String,
     pub(crate) passed: bool,
     pub(crate) evidence: String,
-    pub(crate) seconds: f64,
 }
 
 #[derive(Debug, Default)]
@@ -213,10 +210,8 @@ pub(crate) fn all(
                 cheat: cheat.clone(),
                 code,
                 gate,
-                decision,
                 caught,
                 naive: said,
-                seconds,
             });
         }
         for candidate in honest {
@@ -237,7 +232,6 @@ pub(crate) fn all(
                 code,
                 passed,
                 evidence,
-                seconds,
             });
         }
     }
