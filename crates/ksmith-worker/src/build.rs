@@ -201,6 +201,11 @@ fn arguments(sources: &Sources, options: &BuildOptions) -> Vec<String> {
         "-Wl,--build-id=none",
         "-I.",
     ];
+    // Fast-math would link start-up code that changes the processor's rounding mode for the whole worker; the arithmetic
+    // of the kernel itself needs none of it, and a plain shared library needs no start files.
+    let fast = ["-ffast-math", "-Ofast", "-funsafe-math-optimizations"];
+    let is_fast = sources.flags.iter().any(|flag| fast.contains(&flag.as_str()));
+    let start: &[&str] = if is_fast { &["-nostartfiles"] } else { &[] };
     let sanitizer: &[&str] = match options.sanitizer {
         None => &[],
         Some(Sanitizer::Address) => &["-fsanitize=address", "-g1"],
@@ -212,6 +217,7 @@ fn arguments(sources: &Sources, options: &BuildOptions) -> Vec<String> {
         .iter()
         .map(String::as_str)
         .chain(fixed)
+        .chain(start.iter().copied())
         .chain(sanitizer.iter().copied())
         .chain(["-o", "../out/library.so"])
         .map(str::to_owned)
@@ -378,8 +384,21 @@ fn boxed(
         spec = spec.unsandboxed();
     }
     ksmith_box::run(&spec)
-}
 
-#[cfg(test)]
-#[path = "build_tests.rs"]
-mod tests;
+    #[test]
+    fn fast_math_brings_no_start_files_that_change_the_rounding_mode() {
+        let command = |flags: &[&str]| {
+            let sources = Sources {
+                folder: PathBuf::new(),
+                files: vec!["kernel.c".to_owned()],
+                entry: "f".to_owned(),
+                flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
+            };
+            arguments(&sources, &BuildOptions::new(Path::new("cache")))
+        };
+        let bare = "-nostartfiles".to_owned();
+        assert!(command(&["-O3", "-ffast-math"]).contains(&bare));
+        assert!(command(&["-Ofast"]).contains(&bare));
+        assert!(!command(&["-O3"]).contains(&bare));
+    }
+}

