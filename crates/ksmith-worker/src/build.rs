@@ -384,21 +384,8 @@ fn boxed(
         spec = spec.unsandboxed();
     }
     ksmith_box::run(&spec)
-
-    #[test]
-    fn fast_math_brings_no_start_files_that_change_the_rounding_mode() {
-        let command = |flags: &[&str]| {
-            let sources = Sources {
-                folder: PathBuf::new(),
-                files: vec!["kernel.c".to_owned()],
-                entry: "f".to_owned(),
-                flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
-            };
-            arguments(&sources, &BuildOptions::new(Path::new("cache")))
-        };
-        let bare = "-nostartfiles".to_owned();
-        assert!(command(&["-O3", "-ffast-math"]).contains(&bare));
-        assert!(command(&["-Ofast"]).contains(&bare));
-        assert!(!command(&["-O3"]).contains(&bare));
-    }
 }
+
+#[cfg(test)]
+#[path = "build_tests.rs"]
+mod tests;
