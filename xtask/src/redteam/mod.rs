@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use ksmith_ledger::Gate;
 
 pub(crate) use mutation::{MutationArgs, mutation};
 
@@ -37,6 +38,12 @@ pub(crate) struct RedteamArgs {
     /// Also run each cheat through the naive evaluator and compare with what its file says
     #[arg(long)]
     naive: bool,
+    /// Judge everything so many times
+    #[arg(long, default_value_t = 1)]
+    repeat: u32,
+    /// Run only this gate, after `compile`
+    #[arg(long)]
+    gate: Option<String>,
     /// File for the table; without a filter the default is `docs/results/redteam.md`
     #[arg(long)]
     out: Option<PathBuf>,
@@ -57,8 +64,15 @@ pub(crate) fn redteam(args: &RedteamArgs) -> Result<ExitCode, Failure> {
     } else {
         run::Mode::Corpus
     };
-    let outcome = run::all(&cheats, &honest, effort, args.naive)?;
-    let whole = args.filter.is_none() && !args.honest_only && !args.cheats_only;
+    let without: Vec<Gate> = match &args.gate {
+        None => Vec::new(),
+        Some(only) => Gate::ALL.into_iter().filter(|gate| gate.name() != only).collect(),
+    };
+    let mut outcome = run::all(&cheats, &honest, effort, &without, args.naive)?;
+    for _ in 1..args.repeat {
+        outcome.add(run::all(&cheats, &honest, effort, &without, args.naive)?);
+    }
+    let whole = args.filter.is_none() && args.gate.is_none() && !args.honest_only && !args.cheats_only;
     let out = args
         .out
         .clone()

@@ -60,6 +60,14 @@ impl Outcome {
         self.honest.iter().filter(|end| end.passed).count()
     }
 
+    /// Adds a further run of the same corpora.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.cheats.extend(other.cheats);
+        self.honest.extend(other.honest);
+        self.naive_differs += other.naive_differs;
+        self.seconds += other.seconds;
+    }
+
     pub(crate) fn good(&self) -> bool {
         self.caught() == self.cheats.len() && self.passed() == self.honest.len() && self.naive_differs == 0
     }
@@ -143,6 +151,7 @@ pub(crate) fn all(
     cheats: &[Cheat],
     honest: &[Honest],
     mode: Mode,
+    without: &[Gate],
     with_naive: bool,
 ) -> Result<Outcome, Failure> {
     let started = Instant::now();
@@ -160,7 +169,7 @@ pub(crate) fn all(
             .push(candidate);
     }
     for (target, (cheats, honest)) in targets {
-        let mut opened = open(&target, state.path(), mode, Vec::new())?;
+        let mut opened = open(&target, state.path(), mode, without.to_vec())?;
         let mut naive = if with_naive {
             Some(naive::Evaluator::open(&target, state.path())?)
         } else {

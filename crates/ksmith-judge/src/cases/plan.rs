@@ -264,7 +264,7 @@ impl<'a> Plan<'a> {
         });
         let shapes: Vec<_> = drawn.chain(smallest).collect();
         for (number, bound) in shapes.iter().enumerate() {
-            for how in [Near::Rows, Near::Constant] {
+            for how in [Near::Rows, Near::Ends] {
                 let spec = self.case(bound, dev_fills(bound), &format!("{how:?}"), number as u64);
                 cases.push(near(spec, how, &mut stream));
             }
