@@ -140,6 +140,83 @@ pub(crate) fn run(
         .map_err(|_| "no ratio".to_owned())
 }
 
+/// Nanoseconds of one call of each library at `axes`: minima over interleaved rounds.
+pub(crate) fn time(
+    instance: &Instance,
+    axes: &AxisValues,
+    libraries: &[String],
+    scratch: &Path,
+) -> Result<Vec<f64>, String> {
+    let bound = instance.bind(axes).map_err(|error| error.to_string())?;
+    let case = Case {
+        name: "time".to_owned(),
+        axes: axes.clone(),
+        fills: Vec::new(),
+    };
+    let mut text = String::from("#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <time.h>\n");
+    text.push_str(PRELUDE);
+    let body = function(instance, &bound, &case, 0);
+    let call = body
+        .lines()
+        .rev()
+        .find(|line| line.contains(&format!("{}(", instance.task().contract().name)));
+    let call = call.ok_or("no call")?.trim();
+    let arguments = &call[call.find('(').ok_or("no arguments")?..];
+    let setup: String = body
+        .lines()
+        .skip_while(|line| !line.contains("what ="))
+        .take_while(|line| {
+            !line
+                .trim_start()
+                .starts_with(&instance.task().contract().reference.entry)
+        })
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let extern_line = body
+        .lines()
+        .find(|line| line.starts_with("extern"))
+        .ok_or("no prototype")?;
+    let types = &extern_line[extern_line.find('(').ok_or("no types")?..extern_line.len() - 1];
+    let _ = writeln!(text, "typedef void (*kernel){types};");
+    text.push_str("static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1e9 + t.tv_nsec; }\n");
+    let n = libraries.len();
+    let list = libraries
+        .iter()
+        .map(|path| format!("{path:?}"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let entry = &instance.task().contract().name;
+    let _ = writeln!(
+        text,
+        "int main(void) {{\n    static const char *paths[] = {{{list}}};\n    static kernel f[{n}]; static double best[{n}]; static int reps[{n}];\n{setup}\
+    for (int i = 0; i < {n}; i++) {{ f[i] = (kernel)dlsym(dlopen(paths[i], RTLD_NOW), \"{entry}\"); best[i] = 1e300; f[i]{arguments}\n\
+        double s = now(); f[i]{arguments} reps[i] = 1 + 5e4 / (now() - s + 1); }}\n\
+    for (int r = 0; r < 80; r++) for (int i = 0; i < {n}; i++) {{ f[i]{arguments} double s = now();\n\
+        for (int k = 0; k < reps[i]; k++) {{ f[i]{arguments} }} double t = (now() - s) / reps[i]; if (t < best[i]) best[i] = t; }}\n\
+    for (int i = 0; i < {n}; i++) printf(\"%.3f\\n\", best[i]);\n    return 0;\n}}"
+    );
+    let main = scratch.join("time.c");
+    fs::write(&main, text).map_err(|error| error.to_string())?;
+    let binary = scratch.join("time");
+    gcc(Command::new("gcc")
+        .args(["-O1", "-w", "-o"])
+        .arg(&binary)
+        .arg(&main)
+        .args(["-ldl", "-lm"]))?;
+    let ran = Command::new(&binary)
+        .output()
+        .map_err(|error| error.to_string())?;
+    let times: Vec<f64> = String::from_utf8_lossy(&ran.stdout)
+        .lines()
+        .filter_map(|line| line.parse().ok())
+        .collect();
+    if times.len() == n {
+        Ok(times)
+    } else {
+        Err(format!("{}: {} of {n} times", ran.status, times.len()))
+    }
+}
+
 fn gcc(command: &mut Command) -> Result<(), String> {
     let built = command.output().map_err(|error| error.to_string())?;
     if built.status.success() {
