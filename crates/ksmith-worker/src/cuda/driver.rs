@@ -435,12 +435,9 @@ impl Stream {
         }
         if let Some([x, y, z]) = launch.cluster {
             attribute(Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &|value| {
-                // SAFETY: writes plain integers into the member that the id selects.
-                unsafe {
-                    value.clusterDim.x = x;
-                    value.clusterDim.y = y;
-                    value.clusterDim.z = z;
-                }
+                value.clusterDim.x = x;
+                value.clusterDim.y = y;
+                value.clusterDim.z = z;
             });
         }
         if launch.pdl {
@@ -598,18 +595,6 @@ impl Function {
             ))?;
         }
         Ok(())
-    }
-
-    /// Blocks of this size that one multiprocessor holds at once.
-    pub(crate) fn blocks_per_sm(&self, threads: u32, shared: u32) -> Result<i32, CudaError> {
-        let mut blocks = 0;
-        driver!(cuOccupancyMaxActiveBlocksPerMultiprocessor(
-            &mut blocks,
-            self.raw,
-            threads as i32,
-            shared as usize
-        ))?;
-        Ok(blocks)
     }
 }
 

@@ -20,6 +20,6 @@ pub use compile::{COMPILE_ROLE, CompileOptions, Cubin, compile};
 pub use driver::{DeviceFacts, KernelFacts, available};
 pub use error::{CudaError, CudaFault};
 pub use owner::{Buffer, BufferAccess, Owner};
-pub use plan::{Launch, Param, PlanError, ResolvedPlan, ResolvedStep, resolve};
+pub use plan::{KernelLookup, Launch, Param, PlanError, ResolvedPlan, ResolvedStep, resolve};
 pub use role::ROLE;
 pub use worker::{Timing, Worker, WorkerOptions};
