@@ -2,7 +2,6 @@
 //!
 //! `KSMITH_TASKS=softmax,gemm` chooses tasks; `all` takes every one.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 use std::path::Path;
 use std::time::Instant;
