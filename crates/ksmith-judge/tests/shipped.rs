@@ -2,7 +2,6 @@
 //!
 //! `KSMITH_TASKS=softmax,gemm` chooses tasks; `all` takes every one.
 
-
 use std::path::Path;
 use std::time::Instant;
 
