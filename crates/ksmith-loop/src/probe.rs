@@ -48,23 +48,30 @@ pub fn check(
         });
     }
     let folder = scratch("check")?;
-    Ok(match build(&candidate, folder.path(), sandbox)? {
-        Build::Library(library) => CheckOutcome {
-            code: None,
-            digest,
-            log: library.log,
-            ms: library.ms as f64,
+    Ok(
+        match build(&candidate, instance.defines(), folder.path(), sandbox)? {
+            Build::Library(library) => CheckOutcome {
+                code: None,
+                digest,
+                log: library.log,
+                ms: library.ms as f64,
+            },
+            Build::Refused(refused) => CheckOutcome {
+                code: Some(refused.code.to_owned()),
+                digest,
+                log: refused.stderr,
+                ms: 0.0,
+            },
         },
-        Build::Refused(refused) => CheckOutcome {
-            code: Some(refused.code.to_owned()),
-            digest,
-            log: refused.stderr,
-            ms: 0.0,
-        },
-    })
+    )
 }
 
-fn build(candidate: &Candidate, cache: &Path, sandbox: Sandbox) -> Result<Build, RunError> {
+fn build(
+    candidate: &Candidate,
+    defines: Vec<String>,
+    cache: &Path,
+    sandbox: Sandbox,
+) -> Result<Build, RunError> {
     let Some(program) = candidate.cpu() else {
         return Err(RunError::Usage {
             what: "only CPU candidates are compiled here".into(),
@@ -81,7 +88,7 @@ fn build(candidate: &Candidate, cache: &Path, sandbox: Sandbox) -> Result<Build,
             .map(|source| source.path.to_string_lossy().into_owned())
             .collect(),
         entry: program.entry.clone(),
-        flags: program.flags.clone(),
+        flags: [program.flags.clone(), defines].concat(),
     };
     compile(&sources, &options).map_err(|error| {
         RunError::Arena(ArenaError::Environment {
@@ -109,7 +116,7 @@ pub struct ProfileOutcome {
 pub fn profile(candidate: &Path, sandbox: Sandbox) -> Result<Result<ProfileOutcome, String>, RunError> {
     let candidate = Candidate::load(absolute(candidate)).map_err(RunError::Candidate)?;
     let folder = scratch("profile")?;
-    let library = match build(&candidate, folder.path(), sandbox)? {
+    let library = match build(&candidate, Vec::new(), folder.path(), sandbox)? {
         Build::Library(library) => library,
         Build::Refused(refused) => return Ok(Err(format!("{}: {}", refused.code, refused.stderr))),
     };

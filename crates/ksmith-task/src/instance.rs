@@ -39,6 +39,15 @@ impl Instance {
         format!("{name}[{}]", pairs.join(","))
     }
 
+    /// Compiler flags that tell a source its dtypes: `-DT_bf16=1` where the variable `T` is bf16. Every build of a
+    /// candidate or baseline gets them, so that one source can serve all instances.
+    pub fn defines(&self) -> Vec<String> {
+        self.types
+            .iter()
+            .map(|(name, dtype)| format!("-D{name}_{dtype}=1"))
+            .collect()
+    }
+
     /// The dev workloads that apply to `backend`, in the task's order.
     pub fn workloads(&self, backend: Backend) -> impl Iterator<Item = &Workload> {
         self.task

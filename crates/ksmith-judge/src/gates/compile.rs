@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use ksmith_task::Candidate;
+use ksmith_task::{Candidate, Instance};
 use ksmith_worker::build::{self, Build, BuildOptions, Refused, Sources};
 use serde_json::json;
 
@@ -13,7 +13,12 @@ use super::context::{Built, End, GateEnd, Scoring};
 use crate::judge::JudgeError;
 
 pub(crate) fn compile(scoring: &mut Scoring<'_>) -> GateEnd {
-    match build(scoring.candidate, &scoring.scratch, scoring.build)? {
+    match build(
+        scoring.instance,
+        scoring.candidate,
+        &scoring.scratch,
+        scoring.build,
+    )? {
         Ok(built) => {
             let evidence = json!({
                 "library": built.library.digest,
@@ -37,6 +42,7 @@ fn capped(text: &str) -> String {
 
 /// Writes the sources that were hashed into a fresh folder and compiles them there.
 pub(crate) fn build(
+    instance: &Instance,
     candidate: &Candidate,
     scratch: &Path,
     options: &BuildOptions,
@@ -46,7 +52,8 @@ pub(crate) fn build(
             "this candidate is not for the CPU".to_owned(),
         ));
     };
-    let (folder, sources) = lay_down(candidate, scratch)?;
+    let (folder, mut sources) = lay_down(candidate, scratch)?;
+    sources.flags.extend(instance.defines());
     Ok(match build::compile(&sources, options)? {
         Build::Library(library) => Ok(Built {
             candidate: candidate.clone(),

@@ -206,6 +206,7 @@ fn compile(
         .filter(|source| compiled(&source.path));
     let spec = BoxSpec::program("/usr/bin/gcc", Profile::Compiler)
         .args(flags)
+        .args(scoring.instance.defines())
         .args(["-O1", "-g", "-fno-omit-frame-pointer", "-pipe"])
         .args(sanitizer.iter().copied())
         .arg("-I")

@@ -95,7 +95,7 @@ impl Judge {
         for (name, spec) in plan.workloads(0)? {
             dev.push((name, Arc::new(oracle.case(&spec)?)));
         }
-        let built = match build(&baseline, &scratch, &build_options)? {
+        let built = match build(&instance, &baseline, &scratch, &build_options)? {
             Ok(built) => built,
             Err(refused) => {
                 return Err(JudgeError::BaselineFails {
@@ -183,9 +183,11 @@ impl Judge {
     }
 
     fn built(&self, candidate: &Candidate) -> Result<Built, JudgeError> {
-        build(candidate, &self.scratch, &self.build)?.map_err(|refused| JudgeError::BaselineFails {
-            code: refused.code.to_owned(),
-            evidence: refused.stderr,
+        build(&self.instance, candidate, &self.scratch, &self.build)?.map_err(|refused| {
+            JudgeError::BaselineFails {
+                code: refused.code.to_owned(),
+                evidence: refused.stderr,
+            }
         })
     }
 
