@@ -46,6 +46,48 @@ pub(crate) fn near(mut spec: CaseSpec, how: Near, stream: &mut Stream) -> CaseSp
     spec
 }
 
+/// What unusual part is hidden among usual inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Late {
+    /// Some later rows, always the last one.
+    Rows,
+    /// One element in every row.
+    Elements,
+}
+
+/// The usual inputs of `spec` with a few parts of `other`: whoever looks at the first rows, or at samples of each row,
+/// learns nothing of the rest.
+pub(crate) fn late(mut spec: CaseSpec, other: &CaseSpec, how: Late, stream: &mut Stream) -> CaseSpec {
+    let (usual, odd) = (spec.draw().values, other.draw().values);
+    let tensors: Vec<&Tensor> = spec.bound.inputs().collect();
+    for (((tensor, usual), odd), fill) in tensors.into_iter().zip(usual).zip(odd).zip(&mut spec.fills) {
+        let (Values::Real(mut values), Values::Real(odd)) = (usual, odd) else {
+            continue;
+        };
+        let structured = matches!(
+            &tensor.role,
+            Role::Input(rule) if matches!(rule.fill, Fill::Generator | Fill::Partition { .. })
+        );
+        if structured || values.len() != odd.len() || values.len() != tensor.len() {
+            continue;
+        }
+        let row = tensor.shape.last().copied().unwrap_or(1).max(1);
+        let rows = values.len() / row;
+        for at in 0..rows {
+            let place = at * row + stream.below(row as u64) as usize;
+            match how {
+                Late::Rows if at > 0 && (at + 1 == rows || stream.below(16) == 0) => {
+                    values[at * row..(at + 1) * row].copy_from_slice(&odd[at * row..(at + 1) * row]);
+                }
+                Late::Rows => {}
+                Late::Elements => values[place] = odd[place],
+            }
+        }
+        *fill = InputFill::Given(Arc::new(Values::Real(values)));
+    }
+    spec
+}
+
 fn repeat_rows(values: &mut [f64], row: usize, stream: &mut Stream) {
     let first: Vec<f64> = values[..row.min(values.len())].to_vec();
     for at in (row..values.len()).step_by(row) {

@@ -6,11 +6,14 @@ use ksmith_task::contract::Hidden;
 use ksmith_task::{AxisValues, Backend, Bound, Fill, Instance, Role};
 
 use super::case::{CaseSpec, InputFill, Sight};
-use super::near::{Near, near};
+use super::near::{Late, Near, late, near};
 use super::secret::Secret;
 use super::shapes::{draw_shape, neighbour};
 use super::stream::{Key, Stream};
 use crate::judge::JudgeError;
+
+/// Distributions of which late rows are mixed into the usual ones, at most.
+const LATE_KINDS: usize = 8;
 
 /// The fills of every input: what dev cases use.
 pub fn dev_fills(bound: &Bound) -> Vec<InputFill> {
@@ -253,6 +256,17 @@ impl<'a> Plan<'a> {
             .iter()
             .filter_map(|workload| bind(self.instance, &workload.name, &workload.axes).ok())
             .min_by_key(|bound| bound.storage_bytes());
+        if let Some(bound) = &smallest {
+            // Usual inputs with something unusual further on: each other distribution once.
+            for kind in 1..distributions(self.instance, bound).min(LATE_KINDS + 1) {
+                for how in [Late::Rows, Late::Elements] {
+                    let other = distribution_fills(self.instance, bound, kind, &mut stream)?;
+                    let spec = self.case(bound, dev_fills(bound), &format!("late {how:?}"), kind as u64);
+                    let other = self.case(bound, other, &format!("odd {how:?}"), kind as u64);
+                    cases.push(late(spec, &other, how, &mut stream));
+                }
+            }
+        }
         let drawn = (0..3).filter_map(|_| {
             draw_shape(
                 self.instance,
