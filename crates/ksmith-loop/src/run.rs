@@ -38,6 +38,12 @@ pub(crate) struct Kept {
 /// # Errors
 /// When a run cannot begin or go on; a goal that is not met is an outcome.
 pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<RunOutcome, RunError> {
+    if options.backend == Backend::Cuda {
+        return Err(RunError::Usage {
+            what: "this version has no judge for the device tier".to_owned(),
+            fix: "Use `--backend cpu`; `docs/architecture.md` says how far the device tier is.".to_owned(),
+        });
+    }
     run_with(options, &BuiltIn, progress)
 }
 
