@@ -95,7 +95,7 @@ impl Judge {
         for (name, spec) in plan.workloads(0)? {
             dev.push((name, Arc::new(oracle.case(&spec)?)));
         }
-        let built = match build(&instance, &baseline, &scratch, &build_options)? {
+        let built = match build(instance, &baseline, &scratch, &build_options)? {
             Ok(built) => built,
             Err(refused) => {
                 return Err(JudgeError::BaselineFails {
