@@ -211,7 +211,8 @@ fn several_answers(tensor: &Tensor) -> bool {
     match &tensor.role {
         Role::Input(_) => false,
         Role::Output(output) => {
-            output.along.is_some() || matches!(output.compare, Compare::Index { .. } | Compare::Checker { .. })
+            output.along.is_some()
+                || matches!(output.compare, Compare::Index { .. } | Compare::Checker { .. })
         }
     }
 }
