@@ -5,6 +5,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::Limits;
@@ -36,10 +37,39 @@ fn own_folder(controller: &str) -> Option<(PathBuf, bool)> {
         .then_some((folder, true))
 }
 
+/// Removes what processes of ours left behind that were killed: empty groups whose maker is gone.
+fn sweep() {
+    for (folder, _) in ["memory", "pids"].into_iter().filter_map(own_folder) {
+        sweep_folder(&folder, &|maker| {
+            Path::new("/proc").join(maker.to_string()).exists()
+        });
+    }
+}
+
+fn sweep_folder(folder: &Path, is_alive: &dyn Fn(u32) -> bool) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let maker = name.to_str().and_then(maker);
+        if maker.is_some_and(|maker| !is_alive(maker)) {
+            // The kernel removes a group only while no process is in it.
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+/// The process that made a group of this name: `ksmith-<pid>-<n>`.
+fn maker(name: &str) -> Option<u32> {
+    let (pid, count) = name.strip_prefix("ksmith-")?.split_once('-')?;
+    count.parse::<u64>().ok()?;
+    pid.parse().ok()
+}
+
 impl Groups {
     /// Makes the groups that the limits ask for and this process may make.
     pub(crate) fn create(limits: &Limits) -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
+        static SWEEP: Once = Once::new();
+        SWEEP.call_once(sweep);
         let name = format!(
             "ksmith-{}-{}",
             std::process::id(),
@@ -125,5 +155,37 @@ impl Drop for Groups {
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_empty_groups_of_processes_that_are_gone_are_swept() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in [
+            "ksmith-7-0",
+            "ksmith-7-12",
+            "ksmith-8-0",
+            "ksmith-7",
+            "ksmith-7-x",
+            "other-7-0",
+        ] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        // Stands for a group with a process in it: not empty, so it cannot be removed.
+        fs::create_dir(folder.path().join("ksmith-7-12/inside")).unwrap();
+        sweep_folder(folder.path(), &|pid| pid == 8);
+        let mut left: Vec<_> = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(
+            left,
+            ["ksmith-7", "ksmith-7-12", "ksmith-7-x", "ksmith-8-0", "other-7-0"]
+        );
     }
 }

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use ksmith_box::{BoxError, BoxSpec, Ended, Finished, Level, Limits, Profile};
 use ksmith_task::Digest;
 
+use crate::exports;
+
 /// No library of a kernel is larger.
 const LARGEST_LIBRARY: u64 = 64 << 20;
 
@@ -95,7 +97,7 @@ pub struct Library {
 /// Why there is no library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// Stable code: `compile/error`, `compile/timeout`, `compile/memory`, `compile/forbidden-call`.
+    /// Stable code: `compile/error`, `compile/timeout`, `compile/memory`, `compile/forbidden-call`, `compile/no-entry`.
     pub code: &'static str,
     /// What the compiler said, capped; foreign text.
     pub stderr: String,
@@ -146,6 +148,10 @@ pub fn compile(sources: &Sources, options: &BuildOptions) -> Result<Build, Build
     if let Ok(bytes) = fs::read(&path) {
         let log = fs::read_to_string(options.cache.join(format!("{key}.log"))).unwrap_or_default();
         let (ms, log) = log.split_once('\n').unwrap_or(("0", ""));
+        // The entry is no part of the key.
+        if let Some(stderr) = exports::lacks(&bytes, &sources.entry) {
+            return Ok(no_entry(stderr));
+        }
         return Ok(Build::Library(Library {
             digest: Digest::of(&bytes),
             path,
@@ -173,6 +179,9 @@ pub fn compile(sources: &Sources, options: &BuildOptions) -> Result<Build, Build
     let Some(bytes) = room.library()? else {
         return refused("compile/error");
     };
+    if let Some(stderr) = exports::lacks(&bytes, &sources.entry) {
+        return Ok(no_entry(stderr));
+    }
     let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let log = text(&finished.stderr);
     keep(
@@ -189,6 +198,13 @@ pub fn compile(sources: &Sources, options: &BuildOptions) -> Result<Build, Build
         ms,
         cached: false,
     }))
+}
+
+fn no_entry(stderr: String) -> Build {
+    Build::Refused(Refused {
+        code: "compile/no-entry",
+        stderr,
+    })
 }
 
 /// The whole command line after the compiler's name; sources and headers are found from the working folder.

@@ -144,3 +144,30 @@ fn fast_math_brings_no_start_files_that_change_the_rounding_mode() {
     assert!(command(&["-Ofast"]).contains(&bare));
     assert!(!command(&["-O3"]).contains(&bare));
 }
+
+#[test]
+fn a_library_without_its_entry_is_refused_by_name_from_the_cache_too() {
+    let (_folder, mut sources, options) = candidate("void colonel(float *x) { *x = 1; }\n");
+    let refused = |sources: &Sources| match compile(sources, &options).unwrap() {
+        Build::Refused(refused) => (refused.code, refused.stderr),
+        Build::Library(library) => panic!("built: {library:?}"),
+    };
+    let (code, text) = refused(&sources);
+    assert_eq!(code, "compile/no-entry");
+    assert!(
+        text.contains("does not export `kernel`; it exports colonel"),
+        "{text}"
+    );
+    sources.entry = "colonel".to_owned();
+    assert!(matches!(compile(&sources, &options).unwrap(), Build::Library(_)));
+    sources.entry = "kernel".to_owned();
+    assert_eq!(refused(&sources).0, "compile/no-entry");
+    fs::write(
+        sources.folder.join("kernel.cpp"),
+        "void kernel(float *x) { *x = 1; }\n",
+    )
+    .unwrap();
+    sources.files = vec!["kernel.cpp".to_owned()];
+    let (_, text) = refused(&sources);
+    assert!(text.contains("declare it `extern \"C\"`"), "{text}");
+}

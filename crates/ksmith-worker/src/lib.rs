@@ -7,6 +7,7 @@
 pub mod build;
 pub mod cpu;
 pub mod cuda;
+mod exports;
 
 /// First line of every `main` that starts workers; test binaries say
 /// `ksmith_box::intercept_tests!(ksmith_worker::intercept);`.

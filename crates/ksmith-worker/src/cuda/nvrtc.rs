@@ -77,7 +77,7 @@ fn library(options: &CompileOptions) -> Result<Library, Failure> {
         }
     }
     Err(Failure::Missing(
-        "libnvrtc is not installed; `ksmith toolchain cuda` fetches it".to_owned(),
+        "libnvrtc is not installed; `ksmith toolchain cuda --install` fetches it".to_owned(),
     ))
 }
 
