@@ -19,7 +19,7 @@ use crate::cases::{
     Case, CaseSpec, Plan, Secret, SecretBook, bind, distribution_fills, distributions, neighbour,
 };
 use crate::codes::code;
-use crate::judge::JudgeError;
+use crate::judge::{Halt, JudgeError};
 use crate::reference::{Checkers, Oracle};
 
 /// A workload as it is timed: its sizes and how long the champion takes.
@@ -36,6 +36,8 @@ pub(crate) struct Timed {
 const KINDS: usize = 5;
 /// Weight of the hidden neighbour, as a share of the mean weight of the dev workloads.
 const NEIGHBOUR_WEIGHT: f64 = 0.1;
+/// The longest wait for a quiet moment between two looks at the halt.
+const QUIET_STEP: Duration = Duration::from_millis(500);
 /// Memory that one stage's pool may take, in bytes of input storage.
 const POOL_BYTES: u64 = 1 << 30;
 
@@ -123,6 +125,7 @@ pub(crate) struct BenchHost<'j> {
     pub(crate) flag_control: Option<&'j Built>,
     pub(crate) started: Instant,
     pub(crate) pool: Pool,
+    pub(crate) halt: Halt,
 }
 
 /// The cases of one stage, by workload, distribution, index.
@@ -139,6 +142,9 @@ impl BenchHost<'_> {
                 let fills = distribution_fills(self.instance, &timed.bound, kind, &mut offsets)?;
                 let mut cases = Vec::with_capacity(distribution.cases as usize);
                 for index in 0..distribution.cases {
+                    if self.halt.is_wanted() {
+                        return Err(JudgeError::Halted);
+                    }
                     let stream = format!("bench {} {kind}", workload.name);
                     let spec: CaseSpec = plan.case(&timed.bound, fills.clone(), &stream, u64::from(index));
                     let mut case = self.oracle.case(&spec)?;
@@ -195,6 +201,9 @@ impl<'j> Host for BenchHost<'j> {
     }
 
     fn start(&mut self, role: Role, _set: u32) -> Result<Self::Arm, Fault> {
+        if self.halt.is_wanted() {
+            return Err(broken(&JudgeError::Halted));
+        }
         let built = self.built(role);
         let runner = match Runner::start(&built.library.path, &built.entry, self.worker) {
             Ok(runner) => runner,
@@ -220,10 +229,18 @@ impl<'j> Host for BenchHost<'j> {
     }
 
     fn quiet(&mut self, limit: Duration) -> Load {
-        let load = ksmith_machine::quiet::wait(limit);
+        let began = Instant::now();
+        // In short waits, so that a halt is seen.
+        let load = loop {
+            let left = limit.saturating_sub(began.elapsed());
+            let load = ksmith_machine::quiet::wait(left.min(QUIET_STEP));
+            if load.is_quiet() || load.foreign_cpus.is_none() || left <= QUIET_STEP || self.halt.is_wanted() {
+                break load;
+            }
+        };
         Load {
             other_cpus: load.foreign_cpus,
-            waited_s: load.waited_ms as f64 / 1e3,
+            waited_s: began.elapsed().as_secs_f64(),
             quiet: load.is_quiet(),
         }
     }

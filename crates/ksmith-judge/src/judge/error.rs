@@ -67,6 +67,9 @@ pub enum JudgeError {
     /// A worker failed on our side.
     #[error("a worker failed: {0}")]
     Worker(String),
+    /// It was asked to leave off.
+    #[error("the judge was asked to leave off")]
+    Halted,
     /// An operating system call of ours failed.
     #[error("{what}")]
     Io {

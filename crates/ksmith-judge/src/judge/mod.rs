@@ -2,6 +2,7 @@
 
 mod corpus;
 mod error;
+mod halt;
 mod options;
 mod scoring;
 mod session;
@@ -9,6 +10,7 @@ mod timing;
 mod verdict;
 
 pub use error::JudgeError;
+pub use halt::Halt;
 pub use options::{Effort, JudgeOptions};
 pub use session::Judge;
 pub(crate) use timing::{least_ns, totals};

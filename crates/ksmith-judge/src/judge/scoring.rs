@@ -9,7 +9,7 @@ use serde_json::json;
 use super::timing::{self, Said};
 use super::verdict::{Gains, Next, Protocol};
 use super::{Effort, Judge, JudgeError};
-use crate::bench::{self, BaselineArm, Comparison, FlagControlArm, OrderSeed};
+use crate::bench::{self, BaselineArm, Comparison, Finding, FlagControlArm, OrderSeed};
 use crate::cases::Secret;
 use crate::gates::{self, BenchHost, GateEnd, Scoring};
 use crate::statistics::DataDependence;
@@ -47,6 +47,8 @@ impl Judge {
     /// The quick pass: policy, compile, static, smoke, one dev case, a quick bench. It only rejects: a candidate that
     /// stays in gets `revise` with the code `screen/passed`.
     pub fn screen(&mut self, candidate: &Candidate) -> Verdict {
+        self.halted = false;
+        let halt = self.halt.clone();
         let mut protocol = Protocol::default();
         let pool = match self.screening() {
             Ok(pool) => pool,
@@ -65,6 +67,11 @@ impl Judge {
         for (gate, check) in SCREEN.iter().chain(&dev) {
             if without.contains(gate) && *gate != Gate::Compile {
                 continue;
+            }
+            if halt.is_wanted() {
+                drop(scoring);
+                self.halted = true;
+                return self.cannot(candidate, protocol, *gate, JudgeError::Halted);
             }
             if let Next::Stop(decision, code, gate) = protocol.run(*gate, || check(&mut scoring)) {
                 stopped = Some((decision, code, Some(gate)));
@@ -86,6 +93,8 @@ impl Judge {
     /// The full pass: every gate, decision, confirmation.
     pub fn score(&mut self, candidate: &Candidate) -> Verdict {
         self.report = None;
+        self.halted = false;
+        let halt = self.halt.clone();
         let mut protocol = Protocol::default();
         let secret = match self.book.draw("score") {
             Ok((secret, _)) => secret,
@@ -99,6 +108,11 @@ impl Judge {
         for (gate, check) in GATES {
             if without.contains(&gate) && gate != Gate::Compile {
                 continue;
+            }
+            if halt.is_wanted() {
+                drop(scoring);
+                self.halted = true;
+                return self.cannot(candidate, protocol, gate, JudgeError::Halted);
             }
             if let Next::Stop(decision, code, gate) = protocol.run(gate, || check(&mut scoring)) {
                 drop(scoring);
@@ -188,9 +202,11 @@ impl Judge {
             flag_control: self.flag_control.as_ref(),
             started,
             pool: gates::Pool::default(),
+            halt: self.halt.clone(),
         };
         let report = bench::measure(&mut host, &plan, seed);
         drop(host);
+        self.halted = matches!(report.finding, Finding::Broken { .. }) && self.halt.is_wanted();
         let gains = Gains {
             over_champion: report.last().over_champion.as_ref().map(Comparison::speedup),
             over_baseline: timing::over_baseline(report.last()).map(Comparison::speedup),

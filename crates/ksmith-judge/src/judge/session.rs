@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ksmith_ledger::{RevealedSeed, SeedCommitment};
@@ -12,7 +13,7 @@ use ksmith_worker::build::BuildOptions;
 use ksmith_worker::cpu::Wait;
 
 use super::verdict::Binding;
-use super::{JudgeError, JudgeOptions};
+use super::{Halt, JudgeError, JudgeOptions};
 use crate::bench::Report;
 use crate::cases::{Case, Plan, SecretBook, dev_fills, tiny};
 use crate::gates::{Built, ScreenPool, WorkerOptions, build, check_arm, screen_pool};
@@ -37,6 +38,8 @@ pub struct Judge {
     pub(super) champion_ns: BTreeMap<String, u64>,
     pub(super) screening: Option<ScreenPool>,
     pub(super) report: Option<Report>,
+    pub(super) halt: Halt,
+    pub(super) halted: bool,
 }
 
 /// Time that the reference may take for one case.
@@ -130,6 +133,8 @@ impl Judge {
             champion_ns: BTreeMap::new(),
             screening: None,
             report: None,
+            halt: Halt::default(),
+            halted: false,
         };
         judge.admit(&judge.baseline.clone())?;
         Ok(judge)
@@ -228,6 +233,39 @@ impl Judge {
         )?;
         self.screening = Some(pool.clone());
         Ok(pool)
+    }
+
+    /// From now on a step ends early when `halt` says so: its verdict is `error` and says nothing.
+    pub fn halt_when(&mut self, halt: Halt) {
+        self.halt = halt;
+    }
+
+    /// Whether the last step ended early because it was halted; its verdict is to be thrown away.
+    pub fn was_halted(&self) -> bool {
+        self.halted
+    }
+
+    /// Compiles candidates into the cache, on all CPUs. Never call it while something is timed. What does not compile,
+    /// or does not fit the policy, is found when its turn comes.
+    pub fn build_ahead(&self, candidates: &[Candidate]) {
+        let (instance, scratch, options, halt) = (&self.instance, &self.scratch, &self.build, &self.halt);
+        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some(candidate) = candidates.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if halt.is_wanted() {
+                    return;
+                }
+                if candidate.check_policy(instance).is_ok() {
+                    let _ = build(instance, candidate, scratch, options);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..cpus.min(candidates.len()) {
+                scope.spawn(work);
+            }
+        });
     }
 
     /// The measurement behind the last verdict of [`Judge::score`], with its raw samples.
