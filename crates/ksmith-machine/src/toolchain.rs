@@ -17,7 +17,7 @@ use crate::host::{Command, Ended, Host, Output};
 pub enum Origin {
     /// A CUDA toolkit of the system.
     System,
-    /// Wheels that `ksmith toolchain cuda` installed.
+    /// Wheels that `ksmith toolchain cuda --install` fetched.
     Private,
 }
 

@@ -169,7 +169,7 @@ pub(super) fn toolkit(probes: &Probes<'_>) -> Row {
         } else {
             "driver only: the GPU runs kernels, and nothing here compiles them".to_owned()
         };
-        return Row::new(NAME, State::Missing, finding).fix("ksmith toolchain cuda");
+        return Row::new(NAME, State::Missing, finding).fix("ksmith toolchain cuda --install");
     };
     let origin = match toolchain.origin {
         Origin::System => "of the system",
@@ -214,7 +214,7 @@ pub(super) fn toolkit(probes: &Probes<'_>) -> Row {
             State::Limited,
             format!("{finding}; it lacks {}", lacking.join(", ")),
         )
-        .fix("ksmith toolchain cuda")
+        .fix("ksmith toolchain cuda --install")
     }
 }
 

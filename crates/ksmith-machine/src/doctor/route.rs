@@ -68,7 +68,7 @@ pub(super) fn recommend(rows: &[Row], probes: &Probes<'_>) -> Route {
         ),
         RouteKind::ThisGpu => (
             "a GPU answers; one command brings the compilers that it lacks",
-            "ksmith toolchain cuda",
+            "ksmith toolchain cuda --install",
         ),
         RouteKind::CpuOnly if broken_gpu => (
             "the GPU does not answer until its driver is mended; the CPU tier works now",

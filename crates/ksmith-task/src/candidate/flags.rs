@@ -113,6 +113,9 @@ pub fn check_cpu_flag(flag: &str) -> Result<(), FlagError> {
     if LEVELS.contains(&flag) || FEATURES.contains(&flag) || flag == "-fopenmp" || flag == "-fopenmp-simd" {
         return Ok(());
     }
+    if flag.starts_with("-O") {
+        return refuse(format!("the levels are {}", LEVELS.join(", ")));
+    }
     if let Some((_, reason)) = REASONS.iter().find(|(start, _)| flag.starts_with(start)) {
         return refuse((*reason).to_owned());
     }
