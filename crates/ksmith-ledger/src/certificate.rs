@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use ksmith_task::Digest;
 use serde::{Deserialize, Serialize};
 
+use crate::body::is_zero;
+use crate::history::unstated_words;
 use crate::sign::{KeyPair, PublicKey};
-use crate::{History, Outcome, RevealedSeed, Role, Scope, Speedup, TreeRef, canonical};
+use crate::{Decision, History, Outcome, RevealedSeed, Role, Scope, Speedup, TreeRef, canonical};
 
 /// Name of the certificate inside a run folder.
 pub const CERTIFICATE_FILE: &str = "certificate.json";
@@ -29,17 +31,17 @@ pub struct CertifiedChampion {
     pub digest: Digest,
     /// Its files.
     pub tree: TreeRef,
-    /// Hash of the confirming verdict.
+    /// Hash of the verdict of its last confirmation, on which the figures rest.
     pub verdict: Digest,
     /// Its trust tier.
     pub tier: String,
     /// Isolation it ran under.
     pub isolation: String,
-    /// Confirmed gain over the champion before it.
+    /// Confirmed gain over the champion before it, as it was promoted.
     pub speedup: Option<Speedup>,
-    /// Confirmed gain over the task's baseline.
+    /// Gain over the task's baseline in the last confirmation.
     pub over_baseline: Option<Speedup>,
-    /// Confirmed gain over the flag control.
+    /// Gain over the flag control in the last confirmation.
     pub over_flag_control: Option<Speedup>,
 }
 
@@ -89,6 +91,9 @@ pub struct Certificate {
     pub candidates: u64,
     /// Screened configurations.
     pub screened: u64,
+    /// Scored candidates on which no statement was possible.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unstated: u64,
     /// Number of records, the closing one included.
     pub records: u64,
     /// Hash of the closing record: the head of the ledger.
@@ -147,21 +152,28 @@ impl Certificate {
         };
         let champion = history.champion().and_then(|champion| {
             let promoted = champion.promoted.as_ref()?;
-            // The verdict that the promotion rests on, not merely the latest.
-            let confirmed = champion
+            let promoting = champion
                 .confirmed
                 .iter()
                 .find(|confirmed| confirmed.verdict_digest == promoted.verdict_digest)?;
+            // Figures of the last confirmation: its secrets were drawn after every choice, so that no choice among
+            // candidates flatters it.
+            let confirmed = champion
+                .confirmed
+                .iter()
+                .rev()
+                .find(|confirmed| confirmed.verdict.verdict == Decision::Accept)
+                .unwrap_or(promoting);
             let verdict = &confirmed.verdict;
             Some(CertifiedChampion {
                 id: champion.id().to_owned(),
                 role: champion.proposed.role,
                 digest: champion.proposed.digest,
                 tree: promoted.tree,
-                verdict: promoted.verdict_digest,
+                verdict: confirmed.verdict_digest,
                 tier: verdict.tier.clone(),
                 isolation: verdict.isolation.clone(),
-                speedup: verdict.speedup,
+                speedup: promoting.verdict.speedup,
                 over_baseline: verdict.over_baseline,
                 over_flag_control: verdict.over_flag_control,
             })
@@ -188,6 +200,7 @@ impl Certificate {
             seeds: closed.seeds.clone(),
             candidates: closed.candidates,
             screened: closed.screened,
+            unstated: closed.unstated,
             records: history.records,
             head: history.head,
             closed_at: history.last_at.clone(),
@@ -200,6 +213,14 @@ impl Certificate {
     /// The claim in one sentence, from the fields.
     pub fn sentence(&self) -> String {
         let mut text = match &self.champion {
+            None if self.unstated > 0 => format!(
+                "No candidate for {} was confirmed to be faster after {} full scorings and {} screened configurations, \
+                 and no statement was possible on {}",
+                self.instance,
+                self.candidates,
+                self.screened,
+                unstated_words(self.unstated)
+            ),
             None => format!(
                 "No candidate for {} was confirmed to be faster: the baseline stands after {} full scorings and {} \
                  screened configurations",

@@ -91,6 +91,8 @@ entries! {
     Confirmed = "confirmed",
     /// A candidate became champion.
     Promoted = "promoted",
+    /// A champion fell in its last confirmation.
+    Demoted = "demoted",
     /// An interrupted run goes on.
     Resumed = "resumed",
     /// A run stopped before its end.

@@ -6,9 +6,9 @@ use ksmith_task::Digest;
 
 use crate::verify::{self, Damage};
 use crate::{
-    Audited, BenchStage, Benched, BudgetSpent, Checked, Closed, Confirmed, Decided, Decision, Draft, Entry,
-    Gate, GateOutcome, GateResult, Interrupted, LEDGER_FILE, Note, Plan, Profiled, Promoted, Proposed,
-    Record, Reviewed, RunOpened, Screened, SeedCommitment, Speedup, Tested, Verdict,
+    Audited, BenchStage, Benched, BudgetSpent, Checked, Closed, Confirmed, Decided, Decision, Demoted, Draft,
+    Entry, Gate, GateOutcome, GateResult, Interrupted, LEDGER_FILE, Note, Plan, Profiled, Promoted, Proposed,
+    Record, Reviewed, Role, RunOpened, Screened, SeedCommitment, Speedup, Tested, Verdict,
 };
 
 /// Why a run could not be read.
@@ -48,6 +48,12 @@ pub fn read_records(run_dir: &Path) -> Result<Vec<Record>, ReadError> {
         None => Ok(scan.records),
         Some(damage) => Err(ReadError::Damaged(Box::new(damage))),
     }
+}
+
+/// How many candidates got no statement, and why.
+pub(crate) fn unstated_words(count: u64) -> String {
+    let candidates = if count == 1 { "candidate" } else { "candidates" };
+    format!("{count} scored {candidates}: the machine was too busy or too noisy")
 }
 
 /// A run, folded from its records.
@@ -118,6 +124,8 @@ pub struct CandidateHistory {
     pub confirmed: Vec<Confirmed>,
     /// Its promotion.
     pub promoted: Option<Promoted>,
+    /// Its fall, if a last confirmation refused it.
+    pub demoted: Option<Demoted>,
     /// The candidate that took its place as champion.
     pub superseded_by: Option<String>,
 }
@@ -128,6 +136,8 @@ pub struct CandidateHistory {
 pub enum Status {
     /// Nothing is decided yet.
     InFlight,
+    /// It stayed in screening; others of its round looked faster and were scored instead.
+    Screened,
     /// A gate failed before or during the scoring.
     Rejected,
     /// Correct, and bounded to be no faster than needed.
@@ -148,6 +158,8 @@ pub enum Status {
     Champion,
     /// A champion of earlier rounds.
     Superseded,
+    /// A champion that its last confirmation refused.
+    Demoted,
 }
 
 impl Status {
@@ -155,6 +167,7 @@ impl Status {
     pub fn name(self) -> &'static str {
         match self {
             Self::InFlight => "in flight",
+            Self::Screened => "screened",
             Self::Rejected => "rejected",
             Self::NoGain => "no gain",
             Self::Revise => "revise",
@@ -165,6 +178,7 @@ impl Status {
             Self::Confirmed => "confirmed",
             Self::Champion => "champion",
             Self::Superseded => "superseded",
+            Self::Demoted => "demoted",
         }
     }
 }
@@ -184,6 +198,7 @@ impl CandidateHistory {
             decided: None,
             confirmed: Vec::new(),
             promoted: None,
+            demoted: None,
             superseded_by: None,
         }
     }
@@ -193,23 +208,43 @@ impl CandidateHistory {
         &self.proposed.candidate
     }
 
-    /// The verdict that holds: the last confirmation, else the decision.
-    pub fn verdict(&self) -> Option<&Verdict> {
-        let confirmed = self.confirmed.last().map(|confirmed| &confirmed.verdict);
-        confirmed.or_else(|| self.decided.as_ref().map(|decided| &decided.verdict))
+    /// The last confirmation that says something. One on a machine that was too busy or too noisy takes nothing back.
+    pub fn confirmation(&self) -> Option<&Confirmed> {
+        self.confirmed
+            .iter()
+            .rev()
+            .find(|confirmed| confirmed.verdict.verdict.is_statement())
     }
 
-    /// The last measurement, a confirmation before a decision before a screening.
+    /// The verdict that holds: the last confirmation that says something, else the decision.
+    pub fn verdict(&self) -> Option<&Verdict> {
+        self.confirmation()
+            .map(|confirmed| &confirmed.verdict)
+            .or_else(|| self.decided.as_ref().map(|decided| &decided.verdict))
+            .or_else(|| self.confirmed.last().map(|confirmed| &confirmed.verdict))
+    }
+
+    /// Whether it was scored and nothing could be said of it.
+    pub fn is_unstated(&self) -> bool {
+        self.verdict()
+            .is_some_and(|verdict| !verdict.verdict.is_statement())
+    }
+
+    /// The last measurement, a confirmation before a decision before a screening; one that was fit for a statement
+    /// before one that was not.
     pub fn bench(&self) -> Option<&Benched> {
-        [BenchStage::Confirmation, BenchStage::Decision, BenchStage::Screen]
+        let is_fit = |benched: &Benched| benched.gates.iter().all(|gate| gate.result != GateOutcome::Error);
+        let last = |stage: BenchStage, fit: bool| {
+            self.benched
+                .iter()
+                .rev()
+                .map(|(_, benched)| benched)
+                .find(|benched| benched.stage == stage && is_fit(benched) == fit)
+        };
+        let stages = [BenchStage::Confirmation, BenchStage::Decision, BenchStage::Screen];
+        [true, false]
             .into_iter()
-            .find_map(|stage| {
-                self.benched
-                    .iter()
-                    .rev()
-                    .map(|(_, benched)| benched)
-                    .find(|benched| benched.stage == stage)
-            })
+            .find_map(|fit| stages.into_iter().find_map(|stage| last(stage, fit)))
     }
 
     /// Gates that ran, in order: those of the verdict that holds, else those of the steps so far.
@@ -262,6 +297,9 @@ impl CandidateHistory {
 
     /// Where the candidate stands.
     pub fn status(&self) -> Status {
+        if self.demoted.is_some() {
+            return Status::Demoted;
+        }
         if self.promoted.is_some() {
             return if self.superseded_by.is_some() {
                 Status::Superseded
@@ -269,12 +307,13 @@ impl CandidateHistory {
                 Status::Champion
             };
         }
-        let confirmed = self.confirmed.last().map(|confirmed| confirmed.verdict.verdict);
+        let confirmed = self.confirmation().map(|confirmed| confirmed.verdict.verdict);
         let Some(decided) = self.decided.as_ref() else {
             return match confirmed {
                 Some(Decision::Accept) => Status::Confirmed,
                 Some(_) => Status::NotConfirmed,
                 None if self.code().is_some() => Status::Rejected,
+                None if self.screened.is_some() => Status::Screened,
                 None => Status::InFlight,
             };
         };
@@ -294,7 +333,10 @@ impl CandidateHistory {
 
     /// Why it was dropped or kept, in the judge's words; absent while nothing is decided.
     pub fn reason(&self) -> Option<&str> {
-        let confirmed = self.confirmed.last().map(|confirmed| confirmed.reason.as_str());
+        if let Some(demoted) = &self.demoted {
+            return Some(&demoted.reason);
+        }
+        let confirmed = self.confirmation().map(|confirmed| confirmed.reason.as_str());
         confirmed
             .filter(|reason| !reason.is_empty())
             .or_else(|| self.decided.as_ref().map(|decided| decided.reason.as_str()))
@@ -422,6 +464,15 @@ impl History {
                     candidate.promoted = Some(body);
                 });
             }
+            Entry::Demoted(body) => {
+                self.champion.clone_from(&body.champion);
+                if let Some(again) = &body.champion {
+                    self.touch(&again.clone(), time, |candidate| candidate.superseded_by = None);
+                }
+                self.touch(&body.candidate.clone(), time, |candidate| {
+                    candidate.demoted = Some(body)
+                });
+            }
             Entry::Resumed(_) => self.resumes += 1,
             Entry::Interrupted(body) => self.interruptions.push((time.to_owned(), body)),
             Entry::BudgetSpent(body) => self.budget = Some(body),
@@ -455,6 +506,41 @@ impl History {
     /// The champion; absent while the baseline stands.
     pub fn champion(&self) -> Option<&CandidateHistory> {
         self.candidate(self.champion.as_deref()?)
+    }
+
+    /// Scored candidates on which no statement was possible.
+    pub fn unstated(&self) -> u64 {
+        self.candidates
+            .iter()
+            .filter(|candidate| candidate.is_unstated())
+            .count() as u64
+    }
+
+    /// Whether the machine allowed no statement at all: something was scored, there is no champion, and no gain could be
+    /// bounded either way. The flag control does not count where a writer's candidate was scored.
+    pub fn allows_no_statement(&self) -> bool {
+        let scored = || {
+            self.candidates
+                .iter()
+                .filter(|candidate| candidate.decided.is_some())
+        };
+        let is_own = |candidate: &&CandidateHistory| candidate.proposed.role != Role::FlagControl;
+        let any_own = scored().any(|candidate| is_own(&candidate));
+        let counted = || scored().filter(|candidate| !any_own || is_own(candidate));
+        let is_stated = |candidate: &CandidateHistory| {
+            candidate
+                .verdict()
+                .is_some_and(|verdict| verdict.verdict.is_statement() && verdict.speedup.is_some())
+        };
+        self.champion.is_none() && counted().any(CandidateHistory::is_unstated) && !counted().any(is_stated)
+    }
+
+    /// What stands where there is no champion, in words.
+    pub fn without_champion(&self) -> String {
+        match self.unstated() {
+            0 => "the baseline stands".into(),
+            count => format!("no statement was possible on {}", unstated_words(count)),
+        }
     }
 
     /// The plan that holds.

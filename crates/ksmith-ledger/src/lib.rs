@@ -25,9 +25,9 @@ pub mod views;
 
 pub use body::{
     AgentCall, Arm, ArmTime, Audited, BenchStage, Benched, BudgetLimits, BudgetSpent, Checked, Closed,
-    Committed, Confirmed, Decided, Draft, FloorLine, Interrupted, ModelCall, Note, Outcome, Plan, PlanStep,
-    Profiled, Promoted, Proposed, Resumed, Reviewed, Role, RunOpened, Screened, Tested, ToolCall, Torn,
-    WorkloadGain,
+    Committed, Confirmed, Decided, Demoted, Draft, FloorLine, Interrupted, ModelCall, Note, Outcome, Plan,
+    PlanStep, Profiled, Promoted, Proposed, Resumed, Reviewed, Role, RunOpened, Screened, Tested, ToolCall,
+    Torn, WorkloadGain,
 };
 pub use canonical::canonical;
 pub use certificate::{

@@ -29,7 +29,7 @@ pub enum LookupError {
         wanted: String,
     },
     /// There is no champion.
-    #[error("run `{0}` has no champion: the baseline stands")]
+    #[error("run `{0}` has no champion; `ksmith log {0}` lists its candidates")]
     NoChampion(String),
 }
 
@@ -123,6 +123,9 @@ pub struct Shown {
 /// Looks a candidate up: an id, `champion` or `baseline`; the baseline has files only.
 pub fn show(run_dir: &Path, history: &History, wanted: &str) -> Result<Shown, LookupError> {
     let objects = ObjectStore::new(run_dir);
+    if wanted == "baseline" {
+        return baseline(history, &objects);
+    }
     let candidate = find(history, wanted)?;
     let log = candidate.checked.as_ref().and_then(|checked| checked.log);
     let checked = candidate.checked.iter().flat_map(|checked| &checked.findings);
@@ -143,6 +146,40 @@ pub fn show(run_dir: &Path, history: &History, wanted: &str) -> Result<Shown, Lo
         compiler_log: log.map(|log| objects.get_text(log.blob)).transpose()?,
         files: source(&objects, candidate.proposed.tree)?,
         scope_note: history.opened.scope.sentence().to_owned(),
+    })
+}
+
+/// The baseline has files and no verdict of its own.
+fn baseline(history: &History, objects: &ObjectStore) -> Result<Shown, LookupError> {
+    let opened = &history.opened;
+    Ok(Shown {
+        row: LogRow {
+            candidate: "baseline".into(),
+            role: Role::Baseline,
+            round: 0,
+            time: history.opened_at.clone(),
+            status: match history.champion {
+                Some(_) => Status::Superseded,
+                None => Status::Champion,
+            },
+            code: None,
+            predicted: None,
+            over_champion: None,
+            over_baseline: None,
+            over_flag_control: None,
+            hypothesis: "what the task runs today".into(),
+            reason: None,
+        },
+        parents: Vec::new(),
+        writer: "the task".into(),
+        family: String::new(),
+        direction: String::new(),
+        verdict: None,
+        findings: Vec::new(),
+        command: Vec::new(),
+        compiler_log: None,
+        files: source(objects, opened.baseline)?,
+        scope_note: opened.scope.sentence().to_owned(),
     })
 }
 

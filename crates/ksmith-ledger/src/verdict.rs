@@ -22,6 +22,15 @@ pub enum Decision {
 }
 
 impl Decision {
+    /// Whether anything is said of the candidate. A machine that was too busy or too noisy, and a judge that could not
+    /// judge, say nothing: neither for nor against it.
+    pub fn is_statement(self) -> bool {
+        match self {
+            Self::Accept | Self::Revise | Self::Reject => true,
+            Self::Ambiguous | Self::Error => false,
+        }
+    }
+
     /// The name that stands in records.
     pub fn name(self) -> &'static str {
         match self {

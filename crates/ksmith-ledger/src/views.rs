@@ -175,8 +175,7 @@ fn candidates(history: &History, objects: &ObjectStore) -> Result<String, ViewEr
                 over_baseline: candidate.over_baseline(),
                 over_flag_control: candidate.over_flag_control(),
                 verdict_digest: candidate
-                    .confirmed
-                    .last()
+                    .confirmation()
                     .map(|confirmed| confirmed.verdict_digest)
                     .or_else(|| candidate.decided.as_ref().map(|decided| decided.verdict_digest)),
                 benchmark_csv_candidate_id: candidate.bench().map(|_| candidate.id()),
@@ -195,7 +194,7 @@ fn candidates(history: &History, objects: &ObjectStore) -> Result<String, ViewEr
             predicted_speedup_x: proposed.predicted,
             verdict: candidate.verdict().map(|verdict| verdict.verdict),
             code: candidate.code(),
-            promoted: candidate.promoted.is_some(),
+            promoted: candidate.promoted.is_some() && candidate.demoted.is_none(),
             rejection_reason: dropped.then(|| candidate.reason().or(candidate.code())).flatten(),
             scope: opened.scope.name(),
             scope_note: opened.scope.sentence(),
@@ -215,8 +214,10 @@ fn kda_status(candidate: &CandidateHistory) -> &'static str {
         Status::Champion | Status::Superseded => "promoted",
         Status::NoGain => "nogo",
         Status::Rejected => "rejected",
-        Status::Unconfirmed | Status::NotConfirmed | Status::Confirmed | Status::Revise => "measured",
-        Status::InFlight | Status::Ambiguous | Status::Error => {
+        Status::Unconfirmed | Status::NotConfirmed | Status::Confirmed | Status::Revise | Status::Demoted => {
+            "measured"
+        }
+        Status::InFlight | Status::Screened | Status::Ambiguous | Status::Error => {
             if candidate
                 .benched
                 .iter()

@@ -38,6 +38,8 @@ fn show_gives_files_verdict_and_compiler_log_of_the_champion() {
     assert_eq!(shown.compiler_log.as_deref(), Some(support::HOSTILE));
     assert_eq!(shown.verdict.unwrap().verdict, Decision::Accept);
     assert_eq!(shown.scope_note, Scope::Cpu.sentence());
+    let baseline = lookup::show(&sample.run_dir, &history, "baseline").unwrap();
+    assert_eq!((baseline.row.role, baseline.files.len()), (Role::Baseline, 2));
     let missing = lookup::show(&sample.run_dir, &history, "c9")
         .unwrap_err()
         .to_string();

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 pub use judge::JudgeArena;
 pub(crate) use judge::{chain, from_judge};
+use ksmith_judge::Halt;
 use ksmith_ledger::{Audited, Entry, RevealedSeed, SeedCommitment, Verdict};
 
 /// A candidate with its folder.
@@ -71,6 +72,9 @@ pub enum ArenaError {
     /// The task or a candidate's manifest is wrong.
     #[error("{0}")]
     Contract(String),
+    /// It was asked to leave off; nothing of the step counts.
+    #[error("the judge was asked to leave off")]
+    Halted,
     /// A fault of ours.
     #[error("{0}")]
     Internal(String),
@@ -83,6 +87,11 @@ pub trait Arena {
 
     /// Every secret in clear, for the closing record.
     fn reveal(&self) -> Vec<RevealedSeed>;
+
+    /// From now on the judge leaves off within a step when this says so, with [`ArenaError::Halted`].
+    fn halt_when(&mut self, halt: Halt) {
+        let _ = halt;
+    }
 
     /// Tries the task itself: candidates that must fail, the baseline that must pass.
     ///

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// What a run may spend. A zero allows nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
-    /// Wall time in seconds, over all sittings of the run.
+    /// Wall time in seconds, over all sittings of the run; infinite where there is no limit.
     pub wall_s: f64,
     /// Full scorings; screened configurations are counted apart.
     pub candidates: u64,
@@ -51,7 +51,7 @@ impl Stop {
     /// A sentence for people.
     pub fn sentence(self) -> &'static str {
         match self {
-            Self::Wall => "The wall time is spent.",
+            Self::Wall => "The wall time is spent, but for what the end needs.",
             Self::Candidates => "The full scorings are spent.",
             Self::Cost => "The money is spent.",
             Self::Plateau => "Nothing has gained for long.",
@@ -99,9 +99,24 @@ impl Budget {
         }
     }
 
-    /// Wall time left.
+    /// What the budget does not allow at all, in words; such a run would end before it began.
+    pub fn forbids(self) -> Option<&'static str> {
+        if self.wall_s <= 0.0 {
+            Some("no wall time")
+        } else if self.candidates == 0 {
+            Some("no full scoring")
+        } else {
+            None
+        }
+    }
+
+    /// Wall time left; the longest duration where there is no limit.
     pub fn left(self, spent: &Spent) -> Duration {
-        Duration::try_from_secs_f64(self.wall_s - spent.wall_s).unwrap_or(Duration::ZERO)
+        let left = self.wall_s - spent.wall_s;
+        if left.is_infinite() {
+            return Duration::MAX;
+        }
+        Duration::try_from_secs_f64(left).unwrap_or(Duration::ZERO)
     }
 }
 
@@ -156,10 +171,24 @@ mod tests {
             ..BUDGET
         };
         assert_eq!(none.stop(&Spent::default()), Some(Stop::Candidates));
+        assert_eq!(none.forbids(), Some("no full scoring"));
+        let timeless = Budget {
+            wall_s: 0.0,
+            ..BUDGET
+        };
+        assert_eq!(
+            (timeless.forbids(), BUDGET.forbids()),
+            (Some("no wall time"), None)
+        );
     }
 
     #[test]
     fn time_left_never_underflows() {
+        let unlimited = Budget {
+            wall_s: f64::INFINITY,
+            ..BUDGET
+        };
+        assert_eq!(unlimited.left(&Spent::default()), Duration::MAX);
         assert_eq!(
             BUDGET.left(&Spent {
                 wall_s: 61.0,

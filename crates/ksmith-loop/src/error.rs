@@ -129,6 +129,7 @@ impl RunError {
             | Self::TypePin(_) => ExitCode::Usage,
             Self::Arena(error) => match error {
                 ArenaError::Environment { .. } => ExitCode::Environment,
+                ArenaError::Halted => ExitCode::Interrupted,
                 ArenaError::Contract(_) => ExitCode::Usage,
                 ArenaError::Internal(_) => ExitCode::Internal,
             },
@@ -137,6 +138,7 @@ impl RunError {
                 ReadError::Damaged(_) | ReadError::Body { .. } => ExitCode::Changed,
                 _ => ExitCode::Usage,
             },
+            Self::Writer(WriterError::Usage { .. }) => ExitCode::Usage,
             Self::Writer(_) | Self::View(_) | Self::Certificate(_) | Self::Key(_) => ExitCode::Environment,
             Self::Ledger(error) => match error {
                 LedgerError::Damaged(_) => ExitCode::Changed,
@@ -155,8 +157,18 @@ impl RunError {
     /// What to do, where the cause is known.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Usage { fix, .. } | Self::Arena(ArenaError::Environment { fix, .. }) => Some(fix.clone()),
-            Self::Audit { .. } => Some("`ksmith lint TASK` shows each finding with its cause.".into()),
+            Self::Usage { fix, .. }
+            | Self::Arena(ArenaError::Environment { fix, .. })
+            | Self::Writer(WriterError::Usage { fix, .. }) => Some(fix.clone()),
+            Self::Contract(_) => {
+                Some("`ksmith lint TASK` checks a contract; `ksmith new FOLDER` makes one.".into())
+            }
+            Self::Baseline(_) | Self::Candidate(_) => {
+                Some("`ksmith check CANDIDATE --task TASK` checks a candidate's folder.".into())
+            }
+            Self::Audit { .. } => {
+                Some("`ksmith lint TASK --audit` shows each finding with its cause.".into())
+            }
             Self::Changed(_) => Some("Restore the files and resume, or start a new run.".into()),
             Self::Resolve(_) => Some("`ksmith log` lists the runs under this folder.".into()),
             Self::Ledger(LedgerError::InUse(_)) => {

@@ -53,7 +53,7 @@ pub fn judge(request: &JudgeRequest, progress: &mut dyn Progress) -> Result<Judg
         home: request.home.clone(),
         backend: Backend::Cpu,
         types: request.types.clone(),
-        wall_s: Some(f64::from(u32::MAX)),
+        wall_s: Some(f64::INFINITY),
         candidates: Some(1),
         cost_usd: None,
         seed: 0,

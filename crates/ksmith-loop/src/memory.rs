@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use ksmith_ledger::{
-    Audited, Benched, Closed, Confirmed, Decided, Decision, Draft, Entry, Gate, Plan, Promoted, Proposed,
-    Role, RunOpened, Screened, Speedup, Verdict,
+    Audited, Benched, Closed, Confirmed, Decided, Decision, Demoted, Draft, Entry, Gate, Plan, Promoted,
+    Proposed, Role, RunOpened, Screened, Speedup, Verdict,
 };
 
 use crate::{Budget, Spent};
@@ -86,7 +86,9 @@ pub struct Memory {
     pub candidates: Vec<Candidacy>,
     /// Promotions, oldest first.
     pub promotions: Vec<Promoted>,
-    /// Last confirmations of the champion; more than one only where the machine was too busy for a statement.
+    /// Champions that their last confirmation refused, oldest first.
+    pub demotions: Vec<Demoted>,
+    /// Last confirmations, oldest first: of a champion more than one only where the machine allowed no statement.
     pub finals: Vec<Confirmed>,
     /// Number of confirmations so far: each later one gets a smaller share of the error rate.
     pub confirmations: u32,
@@ -102,6 +104,7 @@ pub struct Memory {
     pub closed: Option<Closed>,
     /// Number of records.
     pub records: u64,
+    champion: Option<String>,
     last_time_s: Option<f64>,
 }
 
@@ -126,9 +129,23 @@ impl Memory {
 
     /// The champion, if the baseline no longer stands.
     pub fn champion(&self) -> Option<&Candidacy> {
-        self.promotions
-            .last()
-            .and_then(|promoted| self.candidate(&promoted.candidate))
+        self.candidate(self.champion.as_deref()?)
+    }
+
+    /// The champion's last confirmations, oldest first.
+    pub fn finals_of_champion(&self) -> impl DoubleEndedIterator<Item = &Confirmed> {
+        self.finals
+            .iter()
+            .filter(move |last| Some(&last.candidate) == self.champion.as_ref())
+    }
+
+    /// Scored candidates on which no statement was possible.
+    pub fn unstated(&self) -> u64 {
+        self.candidates
+            .iter()
+            .filter_map(|candidate| candidate.decided.as_ref())
+            .filter(|decided| !decided.verdict.verdict.is_statement())
+            .count() as u64
     }
 
     /// The flag control: of the baseline's source under several flag sets the one that was scored, else the fastest
@@ -157,7 +174,7 @@ impl Memory {
             .map_or(0, |candidate| candidate.proposed.round)
     }
 
-    /// Whether a candidate has been promoted.
+    /// Whether a candidate has ever been promoted.
     pub fn is_promoted(&self, id: &str) -> bool {
         self.promotions.iter().any(|promoted| promoted.candidate == id)
     }
@@ -185,14 +202,14 @@ impl Memory {
         seen
     }
 
-    /// The verdict whose figures stand for the champion: its last confirmation, else the one that promoted it.
+    /// The verdict whose figures stand for the champion: its last confirmation that says something, else the one that
+    /// promoted it.
     pub fn champion_verdict(&self) -> Option<&Verdict> {
         let champion = self.champion()?;
-        self.finals
-            .iter()
+        self.finals_of_champion()
             .rev()
-            .find(|last| last.candidate == champion.proposed.candidate)
             .map(|last| &last.verdict)
+            .find(|verdict| verdict.verdict.is_statement())
             .or_else(|| champion.decided.as_ref().map(|decided| &decided.verdict))
     }
 
@@ -251,17 +268,24 @@ impl Memory {
             Entry::Benched(benched) if benched.candidate == BASELINE => self.baseline = Some(benched.clone()),
             Entry::Decided(decided) => {
                 self.spent.candidates += 1;
-                let seconds = decided.verdict.gates.iter().map(|gate| gate.ms).sum::<f64>() / 1e3;
-                self.longest_scoring_s = self.longest_scoring_s.max(seconds);
+                self.longest_scoring_s = self.longest_scoring_s.max(seconds(&decided.verdict));
                 let candidacy = self.candidacy(&decided.candidate)?;
                 candidacy.decided = Some(decided.clone());
                 candidacy.scorings += 1;
             }
-            Entry::Promoted(promoted) => self.promotions.push(promoted.clone()),
+            Entry::Promoted(promoted) => {
+                self.champion = Some(promoted.candidate.clone());
+                self.promotions.push(promoted.clone());
+            }
+            Entry::Demoted(demoted) => {
+                self.champion.clone_from(&demoted.champion);
+                self.demotions.push(demoted.clone());
+            }
             Entry::Confirmed(confirmed) => {
                 self.confirmations += 1;
                 // Those before the rounds ended belong to promotions.
                 if self.stop.is_some() {
+                    self.longest_scoring_s = self.longest_scoring_s.max(seconds(&confirmed.verdict));
                     self.finals.push(confirmed.clone());
                 }
             }
@@ -292,6 +316,11 @@ impl Memory {
             .find(|candidate| candidate.proposed.candidate == id)
             .ok_or_else(|| MemoryError::UnknownCandidate(id.to_owned()))
     }
+}
+
+/// How long a full scoring took.
+fn seconds(verdict: &Verdict) -> f64 {
+    verdict.gates.iter().map(|gate| gate.ms).sum::<f64>() / 1e3
 }
 
 /// The candidate with the greatest quick gain; of equals the first.

@@ -40,7 +40,11 @@ pub struct InstanceOutcome {
     pub outcome: Outcome,
     /// Why no further candidate was begun.
     pub reason: String,
-    /// The champion; null where the baseline stands.
+    /// Scored candidates on which no statement was possible.
+    pub unstated: u64,
+    /// Whether the machine was too busy or too noisy for any statement; then nothing is said of the baseline either.
+    pub no_statement: bool,
+    /// The champion; null where there is none.
     pub champion: Option<ChampionOutcome>,
     /// Full scorings.
     pub candidates: u64,
@@ -89,6 +93,8 @@ impl InstanceOutcome {
             unsandboxed: opened.unsandboxed,
             outcome: closed.map_or(Outcome::Interrupted, |closed| closed.outcome),
             reason: closed.map_or_else(|| "interrupt".to_owned(), |closed| closed.reason.clone()),
+            unstated: history.unstated(),
+            no_statement: history.allows_no_statement(),
             champion,
             candidates: closed.map_or_else(
                 || {
@@ -120,10 +126,11 @@ impl InstanceOutcome {
 impl RunOutcome {
     /// The instance that the command's one-line answer speaks of: the one that went worst.
     pub fn headline(&self) -> Option<&InstanceOutcome> {
-        let rank = |outcome: Outcome| match outcome {
+        let rank = |instance: &InstanceOutcome| match instance.outcome {
             Outcome::Interrupted => 0,
-            Outcome::GoalNotMet => 1,
-            Outcome::GoalMet => 2,
+            Outcome::GoalNotMet if instance.no_statement => 1,
+            Outcome::GoalNotMet => 2,
+            Outcome::GoalMet => 3,
         };
         let lower = |instance: &InstanceOutcome| {
             instance
@@ -132,19 +139,21 @@ impl RunOutcome {
                 .and_then(|champion| champion.speedup)
                 .map_or(0.0, |speedup| speedup.lower)
         };
-        self.instances.iter().min_by(|a, b| {
-            rank(a.outcome)
-                .cmp(&rank(b.outcome))
-                .then_with(|| lower(a).total_cmp(&lower(b)))
-        })
+        self.instances
+            .iter()
+            .min_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| lower(a).total_cmp(&lower(b))))
     }
 
     /// What the process tells its caller.
     pub fn exit_code(&self) -> ExitCode {
-        match self.headline().map(|instance| instance.outcome) {
-            Some(Outcome::GoalMet) => ExitCode::Done,
-            Some(Outcome::GoalNotMet) | None => ExitCode::NotAccepted,
-            Some(Outcome::Interrupted) => ExitCode::Interrupted,
+        let Some(headline) = self.headline() else {
+            return ExitCode::NotAccepted;
+        };
+        match headline.outcome {
+            Outcome::GoalMet => ExitCode::Done,
+            Outcome::GoalNotMet if headline.no_statement => ExitCode::Environment,
+            Outcome::GoalNotMet => ExitCode::NotAccepted,
+            Outcome::Interrupted => ExitCode::Interrupted,
         }
     }
 }

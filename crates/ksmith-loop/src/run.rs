@@ -58,7 +58,21 @@ pub fn run_with(
 ) -> Result<RunOutcome, RunError> {
     let task = load(&options.task)?;
     let instances = choose(&task, &options.types)?;
+    for instance in &instances {
+        allows_something(budget(instance, options))?;
+    }
     run_instances(&instances, options, workshop, progress)
+}
+
+/// A budget that allows nothing at all is a slip, found before anything is written.
+fn allows_something(budget: Budget) -> Result<(), RunError> {
+    match budget.forbids() {
+        None => Ok(()),
+        Some(what) => Err(RunError::Usage {
+            what: format!("the budget allows {what}, so a run could find nothing"),
+            fix: "Give `--wall` and `--candidates` more than zero, or the contract's `budget`.".to_owned(),
+        }),
+    }
 }
 
 /// Loads a task by its absolute path: boxes show nothing else.
@@ -112,7 +126,8 @@ pub(crate) fn run_instances(
             options,
             workshop,
             progress,
-        )?;
+        )
+        .inspect_err(|_| unfinished(&outcomes, &instances[index..], progress))?;
         scored += outcome.candidates;
         let stopped = outcome.outcome == ksmith_ledger::Outcome::Interrupted;
         outcomes.push(outcome);
@@ -121,6 +136,20 @@ pub(crate) fn run_instances(
         }
     }
     Ok(RunOutcome { instances: outcomes })
+}
+
+/// Says what an error of one instance leaves behind: runs that ended well, and instances that were not tried.
+fn unfinished(done: &[InstanceOutcome], left: &[Instance], progress: &mut dyn Progress) {
+    for outcome in done {
+        let text = format!(
+            "{} is done: `ksmith report {}` shows it",
+            outcome.instance, outcome.run
+        );
+        progress.event(&Event::Note(&text));
+    }
+    for instance in left.iter().skip(1) {
+        progress.event(&Event::Note(&format!("{} was not tried", instance.id())));
+    }
 }
 
 /// The instances that the user asked for.
@@ -157,13 +186,17 @@ fn run_instance(
     let baseline = baseline_folder(instance, options.backend)?;
     let guard = Guard::lock(task, judge_digest()?)?;
     let machine = Machine::read();
-    let (id, dir) = new_run(&options.home, instance)?;
-    let arena = workshop.arena(instance, &dir, options.sandbox)?;
     let cache = options
         .mechanisms
         .has(Mechanism::Cache)
         .then(|| crate::tuner::path(&options.home));
+    // Before a folder is made: a writer that cannot be had leaves nothing behind.
     let writer = workshop.writer(&options.writer, instance, cache.as_deref())?;
+    let (id, dir) = new_run(&options.home, instance)?;
+    let arena = workshop.arena(instance, &dir, options.sandbox).inspect_err(|_| {
+        // No ledger, no run: what the judge left there is of no use.
+        let _ = std::fs::remove_dir_all(&dir);
+    })?;
     let mut ledger = Ledger::create(&dir)?;
     let opened = opening(Opening {
         id: &id,
@@ -375,7 +408,7 @@ fn opening(opening: Opening<'_>) -> Result<RunOpened, RunError> {
         writer: opening.writer,
         reviewer: None,
         budget: BudgetLimits {
-            wall_s: Some(opening.budget.wall_s),
+            wall_s: Some(opening.budget.wall_s).filter(|wall| wall.is_finite()),
             candidates: Some(opening.budget.candidates),
             cost_usd: Some(opening.budget.cost_usd),
             tokens: None,

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use ksmith_judge::Halt;
 use ksmith_ledger::{Committed, Entry, Interrupted, Ledger, Note, Record};
 use ksmith_task::{Backend, Candidate, Instance};
 
-use crate::arena::{Arena, Entrant, Field};
+use crate::arena::{Arena, ArenaError, Entrant, Field};
 use crate::guard::Guard;
 use crate::memory::{BASELINE, Candidacy, Memory};
 use crate::step::{self, Now, Step};
@@ -48,6 +49,7 @@ pub(crate) struct Session<'a> {
 impl Session<'_> {
     /// Works until the run is closed or the user wants to stop.
     pub(crate) fn drive(&mut self) -> Result<Sitting, RunError> {
+        self.arena.halt_when(self.halt());
         loop {
             if self.memory.closed.is_none() {
                 if self.interrupt.is_requested() {
@@ -64,22 +66,43 @@ impl Session<'_> {
                 writer_is_exhausted: self.writer_is_exhausted,
                 goal_is_reached: self.goal_is_reached(),
             };
-            match step::next(&self.memory, &self.mechanisms, now) {
-                Step::Audit => self.audit()?,
-                Step::Baseline => self.measure_baseline()?,
-                Step::Draft => self.draft()?,
-                Step::Plan => self.plan()?,
-                Step::FlagControl => self.propose_flag_control()?,
-                Step::Propose => self.propose()?,
-                Step::Screen(id) => self.screen(&id)?,
-                Step::Score(id) => self.score(&id)?,
-                Step::Promote(id) => self.promote(&id)?,
-                Step::Final(id, stop) => self.confirm(&id, stop)?,
-                Step::Close(stop) => self.close(stop)?,
+            let step = step::next(&self.memory, &self.mechanisms, now);
+            let done = match &step {
+                Step::Audit => self.audit(),
+                Step::Baseline => self.measure_baseline(),
+                Step::Draft => self.draft(),
+                Step::Plan => self.plan(),
+                Step::FlagControl => self.propose_flag_control(),
+                Step::Propose => self.propose(),
+                Step::Screen(id) => self.screen(id),
+                Step::Score(id) => self.score(id),
+                Step::Promote(id) => self.promote(id),
+                Step::Demote(id) => self.demote(id),
+                Step::Final(id, stop) => self.confirm(id, *stop),
+                Step::Close(stop) => self.close(*stop),
                 Step::Nothing => return Ok(Sitting::Closed),
+            };
+            match done {
+                // The interrupt is read at the head of the loop; a spent wall time shows in the record's own times.
+                Err(RunError::Arena(ArenaError::Halted)) if self.interrupt.is_requested() => {}
+                Err(RunError::Arena(ArenaError::Halted)) => {
+                    let text = "the wall time ended within a step of the judge: nothing of that step counts";
+                    self.note(text, serde_json::Value::Null)?;
+                }
+                done => done?,
             }
             self.progress.event(&Event::Spent(self.memory.spent));
         }
+    }
+
+    /// When the judge leaves off within a step: the user asks for it, or the wall time is spent.
+    fn halt(&self) -> Halt {
+        let left = self.memory.budget().left(&self.memory.spent);
+        let deadline = Instant::now().checked_add(left);
+        let interrupt = self.interrupt.clone();
+        Halt::when(move || {
+            interrupt.is_requested() || deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        })
     }
 
     /// Appends one record and adds it to the memory; synced before it returns.

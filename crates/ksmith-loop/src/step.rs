@@ -20,6 +20,10 @@ pub const FIRST_SCORING_S: f64 = 20.0;
 pub const SCORINGS: u32 = 3;
 /// How often the last confirmation is repeated when the machine was too busy for a statement.
 pub const FINAL_TRIES: usize = 3;
+/// What is kept back for the last confirmation, as a multiple of the longest full scoring so far.
+const RESERVE: f64 = 1.2;
+/// Seconds kept back beyond that: the longest step that is not a scoring (a round's compilation), and the files.
+const RESERVE_S: f64 = 3.0;
 
 /// The next thing to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +46,8 @@ pub enum Step {
     Score(String),
     /// Make an accepted candidate the champion.
     Promote(String),
+    /// Take that back: the last confirmation refused it.
+    Demote(String),
     /// Last confirmation of the champion.
     Final(String, Stop),
     /// Certificate, views, report and the closing record.
@@ -69,15 +75,6 @@ pub fn next(memory: &Memory, on: &Mechanisms, now: Now) -> Step {
     if on.has(Mechanism::Audit) && memory.audit.is_none() {
         return Step::Audit;
     }
-    if memory.baseline.is_none() {
-        return Step::Baseline;
-    }
-    if on.has(Mechanism::Draft) && memory.draft.is_none() {
-        return Step::Draft;
-    }
-    if on.has(Mechanism::Plan) && memory.plan.is_none() {
-        return Step::Plan;
-    }
     if let Some(accepted) = memory
         .candidates
         .iter()
@@ -87,34 +84,47 @@ pub fn next(memory: &Memory, on: &Mechanisms, now: Now) -> Step {
     }
     // A last confirmation is only begun after the rounds: once there is one, nothing new is proposed.
     if !memory.finals.is_empty() {
-        return finish(memory, on, stop_of_budget(memory, now).unwrap_or(Stop::Exhausted));
+        let stop = stop_of_budget(memory, on, now).unwrap_or(Stop::Exhausted);
+        return finish(memory, on, now, stop);
     }
-    if let Some(stop) = stop_of_budget(memory, now) {
-        return finish(memory, on, stop);
+    if let Some(stop) = stop_of_budget(memory, on, now) {
+        return finish(memory, on, now, stop);
+    }
+    if memory.baseline.is_none() {
+        return Step::Baseline;
+    }
+    if on.has(Mechanism::Draft) && memory.draft.is_none() {
+        return Step::Draft;
+    }
+    if on.has(Mechanism::Plan) && memory.plan.is_none() {
+        return Step::Plan;
     }
     if on.has(Mechanism::FlagControl) && memory.candidates.is_empty() {
         return Step::FlagControl;
     }
     match next_of_round(memory, on) {
-        Some(Step::Score(_)) if !has_time_to_score(memory, now) => return finish(memory, on, Stop::Wall),
+        Some(Step::Score(_)) if !has_time_to_score(memory, on, now) => {
+            return finish(memory, on, now, Stop::Wall);
+        }
         Some(step) => return step,
         None => {}
     }
     if now.goal_is_reached {
-        return finish(memory, on, Stop::Goal);
+        return finish(memory, on, now, Stop::Goal);
     }
     if on.has(Mechanism::Plateau) && memory.rounds_without_gain(None) >= PLATEAU_ROUNDS {
-        return finish(memory, on, Stop::Plateau);
+        return finish(memory, on, now, Stop::Plateau);
     }
     if now.writer_is_exhausted {
-        return finish(memory, on, Stop::Exhausted);
+        return finish(memory, on, now, Stop::Exhausted);
     }
     Step::Propose
 }
 
 /// Seconds that a full scoring is expected to take: the longest so far, at first [`FIRST_SCORING_S`], and never more
-/// than a third of the whole, so that a short run still scores something.
-fn scoring_s(memory: &Memory) -> f64 {
+/// than a third of the whole, so that a short run still scores something. The judge is halted when the wall time is up,
+/// so a wrong guess costs a scoring and never time.
+pub(crate) fn scoring_s(memory: &Memory) -> f64 {
     let known = if memory.longest_scoring_s > 0.0 {
         memory.longest_scoring_s
     } else {
@@ -123,34 +133,62 @@ fn scoring_s(memory: &Memory) -> f64 {
     known.min(memory.budget().wall_s / 3.0)
 }
 
+/// What the last confirmation of a champion needs; nothing where it is switched off.
+fn reserve_s(memory: &Memory, on: &Mechanisms) -> f64 {
+    if on.has(Mechanism::Final) {
+        RESERVE * scoring_s(memory) + RESERVE_S
+    } else {
+        0.0
+    }
+}
+
+fn spent_s(memory: &Memory, now: Now) -> f64 {
+    memory.spent.wall_s + now.since_record_s
+}
+
 /// Time for the last confirmation is kept back, so that the wall time holds with the certificate included.
-fn stop_of_budget(memory: &Memory, now: Now) -> Option<Stop> {
+fn stop_of_budget(memory: &Memory, on: &Mechanisms, now: Now) -> Option<Stop> {
     let mut spent = memory.spent;
-    spent.wall_s += now.since_record_s;
+    spent.wall_s = spent_s(memory, now);
     let mut budget = memory.budget();
     if memory.champion().is_some() {
-        budget.wall_s -= scoring_s(memory);
+        budget.wall_s -= reserve_s(memory, on);
     }
     budget.stop(&spent)
 }
 
-/// Whether a full scoring, if begun now, would end within the wall time.
-fn has_time_to_score(memory: &Memory, now: Now) -> bool {
-    let scorings = if memory.champion().is_some() { 2.0 } else { 1.0 };
-    memory.spent.wall_s + now.since_record_s + scorings * scoring_s(memory) <= memory.budget().wall_s
+/// Whether a full scoring, if begun now, would end within the wall time. A first champion is worth the time that its
+/// last confirmation would take: its promotion is a confirmation too.
+fn has_time_to_score(memory: &Memory, on: &Mechanisms, now: Now) -> bool {
+    let reserve = match memory.champion() {
+        Some(_) => reserve_s(memory, on),
+        None => 0.0,
+    };
+    spent_s(memory, now) + scoring_s(memory) + reserve <= memory.budget().wall_s
 }
 
-fn finish(memory: &Memory, on: &Mechanisms, stop: Stop) -> Step {
-    let wants_final = match memory.finals.last().map(|last| last.verdict.verdict) {
-        None => true,
-        Some(Decision::Ambiguous | Decision::Error) => memory.finals.len() < FINAL_TRIES,
-        Some(Decision::Accept | Decision::Revise | Decision::Reject) => false,
+/// A champion is confirmed once more where there is time for it. What its last confirmation says decides: a refusal
+/// takes the promotion back, no statement leaves it, and the one before it gets its own.
+fn finish(memory: &Memory, on: &Mechanisms, now: Now, stop: Stop) -> Step {
+    let Some(champion) = memory.champion() else {
+        return Step::Close(stop);
     };
-    match memory.champion() {
-        Some(champion) if wants_final && on.has(Mechanism::Final) => {
-            Step::Final(champion.proposed.candidate.clone(), stop)
-        }
-        Some(_) | None => Step::Close(stop),
+    let id = champion.proposed.candidate.clone();
+    let has_time = spent_s(memory, now) + scoring_s(memory) <= memory.budget().wall_s;
+    let again = match memory
+        .finals_of_champion()
+        .next_back()
+        .map(|last| last.verdict.verdict)
+    {
+        None => true,
+        Some(Decision::Ambiguous | Decision::Error) => memory.finals_of_champion().count() < FINAL_TRIES,
+        Some(Decision::Accept) => false,
+        Some(Decision::Revise | Decision::Reject) => return Step::Demote(id),
+    };
+    if again && has_time && on.has(Mechanism::Final) {
+        Step::Final(id, stop)
+    } else {
+        Step::Close(stop)
     }
 }
 

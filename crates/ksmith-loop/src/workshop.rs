@@ -45,7 +45,7 @@ impl Workshop for BuiltIn {
     ) -> Result<Box<dyn Writer>, WriterError> {
         Ok(match choice {
             WriterChoice::Search => Box::new(SearchWriter::new(instance, cache)?),
-            WriterChoice::Folder(folder) => Box::new(FolderWriter::new(folder)),
+            WriterChoice::Folder(folder) => Box::new(FolderWriter::new(folder)?),
         })
     }
 }

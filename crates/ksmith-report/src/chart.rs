@@ -133,6 +133,8 @@ fn class(status: Status) -> &'static str {
         | Status::NoGain
         | Status::NotConfirmed
         | Status::InFlight
+        | Status::Screened
+        | Status::Demoted
         | Status::Revise
         | Status::Ambiguous
         | Status::Error

@@ -2,7 +2,9 @@
 
 use crate::RunView;
 
-/// Renders a run as a self-contained page: no scripts, no outside files.
-pub fn report(view: &RunView) -> String {
-    crate::page::page(view).into_string()
+pub use crate::page::Links;
+
+/// Renders a run as a self-contained page: no scripts, nothing loaded, every link within itself or to files beside it.
+pub fn report(view: &RunView, links: Links) -> String {
+    crate::page::page(view, links).into_string()
 }

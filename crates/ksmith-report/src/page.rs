@@ -1,10 +1,11 @@
 //! The sections of the page, in the order in which a doubtful reader asks.
 
-use ksmith_ledger::{CandidateHistory, GateOutcome, Speedup};
+mod first;
+
+use ksmith_ledger::{CandidateHistory, GateOutcome};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::RunView;
-use crate::chart;
 use crate::clean::{clean, clean_line};
 use crate::table::interval;
 
@@ -14,7 +15,16 @@ const STYLE: &str = include_str!("page.css");
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
-pub(crate) fn page(view: &RunView) -> Markup {
+/// Which links the page may hold besides those within itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    /// The page lies in the run's folder: files beside it can be named.
+    RunFolder,
+    /// It lies elsewhere and stands alone.
+    Alone,
+}
+
+pub(crate) fn page(view: &RunView, links: Links) -> Markup {
     let opened = &view.history.opened;
     html! {
         (DOCTYPE)
@@ -30,16 +40,18 @@ pub(crate) fn page(view: &RunView) -> Markup {
             body {
                 header {
                     p.kicker { "Kernelsmith · " (line(&opened.instance)) " · run " code { (line(&opened.run)) } }
-                    h1 { (line(&verdict_line(view))) }
+                    h1 { (line(&first::verdict_line(view))) }
                 }
                 main {
-                    (warnings(view))
-                    (headline(view))
-                    (gains(view))
+                    (first::warnings(view))
+                    (first::proved(view))
+                    (first::gains(view))
+                    (first::headline(view))
+                    (first::contents(view, links))
                     (candidates(view))
                     (gates(view))
                     (source(view))
-                    (physics(view))
+                    (physics(view, links))
                     (contract(view))
                     (machine(view))
                     (how_to_verify(view))
@@ -56,113 +68,6 @@ fn line(text: &str) -> String {
 
 fn scope(view: &RunView) -> &'static str {
     view.history.opened.scope.sentence()
-}
-
-fn verdict_line(view: &RunView) -> String {
-    let history = &view.history;
-    // Never the gain over the baseline alone: flags may have earned most of it.
-    let times = |champion: &CandidateHistory| match (champion.over_baseline(), champion.over_flag_control()) {
-        (Some(gain), Some(flags)) => {
-            format!(
-                "At least {:.2}× the baseline's speed, {:.2}× the flag control's",
-                gain.lower, flags.lower
-            )
-        }
-        (Some(gain), None) => {
-            format!(
-                "At least {:.2}× the baseline's speed, not measured over the flag control",
-                gain.lower
-            )
-        }
-        (None, _) => format!("Champion {}", champion.id()),
-    };
-    match (history.champion(), &history.closed) {
-        (Some(champion), Some(_)) => times(champion),
-        (Some(champion), None) => format!("{} (run not finished)", times(champion)),
-        (None, Some(_)) => "The baseline stands".into(),
-        (None, None) => "Run not finished; the baseline stands so far".into(),
-    }
-}
-
-fn warnings(view: &RunView) -> Markup {
-    let history = &view.history;
-    let opened = &history.opened;
-    html! {
-        @if opened.unsandboxed {
-            p.alarm role="alert" {
-                strong { "WITHOUT A SANDBOX. " }
-                "The user passed " code { "--unsandboxed" } ": candidates ran with the user's rights and could have "
-                "changed the judge, this machine and this record. Trust these results as far as you trust every line "
-                "of every candidate."
-            }
-        }
-        @if history.closed.is_none() {
-            p.warn { "This run is not closed: nothing here is certified." }
-        }
-        @if history.closed.is_some() && view.signed_by.is_none() {
-            p.warn { "There is no signed certificate that fits this record." }
-        }
-        @for (time, interruption) in &history.interruptions {
-            p.warn { "Interrupted at " (line(time)) ": " (line(&interruption.reason)) "." }
-        }
-    }
-}
-
-fn headline(view: &RunView) -> Markup {
-    html! {
-        section aria-labelledby="claim" {
-            h2 #claim { "Claim" }
-            p.claim { (line(&view.headline())) }
-        }
-    }
-}
-
-fn gain_card(gain: Option<Speedup>, over: &str) -> Markup {
-    html! {
-        div.card {
-            @match gain {
-                Some(gain) => {
-                    p.figure { (format!("{:.2}×", gain.lower)) }
-                    p { "lower bound over " (over) }
-                    p.quiet { "median " (format!("{:.2}", gain.point)) ", upper bound " (format!("{:.2}", gain.upper)) }
-                }
-                None => {
-                    p.figure { "–" }
-                    p { "not measured over " (over) }
-                }
-            }
-        }
-    }
-}
-
-fn gains(view: &RunView) -> Markup {
-    let champion = view.history.champion();
-    html! {
-        section aria-labelledby="gains" {
-            h2 #gains { "Gains" }
-            @if let Some(champion) = champion {
-                div.cards {
-                    (gain_card(champion.over_baseline(), "the task's baseline"))
-                    (gain_card(champion.over_flag_control(), "the flag control"))
-                }
-                p.quiet {
-                    "The flag control is the baseline's own source under the best of several flag sets: what remains "
-                    "over it is the gain of the idea."
-                }
-            } @else {
-                p { "No candidate was confirmed to be faster: the baseline stands." }
-            }
-            @if let Some(chart) = chart::intervals(&view.history) {
-                figure {
-                    div.scroll { (chart) }
-                    figcaption {
-                        "Times as fast as the baseline, point and interval, logarithmic axis. Filled: champion. Dashed: goal. "
-                        (scope(view))
-                    }
-                }
-            }
-        }
-    }
 }
 
 fn candidates(view: &RunView) -> Markup {
@@ -300,7 +205,7 @@ fn diff_class(text: &str) -> &'static str {
     }
 }
 
-fn physics(view: &RunView) -> Markup {
+fn physics(view: &RunView, links: Links) -> Markup {
     let bench = view.history.champion().and_then(CandidateHistory::bench);
     html! {
         section aria-labelledby="physics" {
@@ -323,6 +228,17 @@ fn physics(view: &RunView) -> Markup {
                 p.quiet {
                     "A/A control (the same code in two arms): " (interval(Some(control)))
                     ". A gain within this is none."
+                }
+            }
+            @if let Some(samples) = bench.and_then(|bench| bench.samples) {
+                @let name = samples.blob.to_string();
+                p.quiet {
+                    "Raw samples of the measurement (" (samples.bytes) " bytes of JSON): "
+                    @if links == Links::RunFolder {
+                        a href={ "objects/" (&name[..2]) "/" (&name[2..]) } { code.hash { (name) } }
+                    } @else {
+                        code.hash { (name) }
+                    }
                 }
             }
         }

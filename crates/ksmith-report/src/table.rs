@@ -3,6 +3,7 @@
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use ksmith_ledger::lookup::{CandidateDiff, LogRow, Shown, log as log_rows};
+use ksmith_ledger::verify::LoneCertificate;
 use ksmith_ledger::{GateResult, History, Report, Speedup, Verdict};
 
 use crate::RunView;
@@ -77,7 +78,7 @@ pub fn summary(view: &RunView, width: u16) -> String {
                 interval(champion.over_flag_control()),
             );
         }
-        None => row("champion", "none: the baseline stands".into()),
+        None => row("champion", format!("none: {}", history.without_champion())),
     }
     row("device", opened.device_name.clone());
     row("isolation", isolation(history));
@@ -118,6 +119,26 @@ pub fn verdict(verdict: &Verdict, width: u16) -> String {
     row("over the champion", &interval(verdict.speedup));
     row("over the baseline", &interval(verdict.over_baseline));
     row("over the flag control", &interval(verdict.over_flag_control));
+    row(
+        "tier, isolation",
+        &format!("{}, {}", verdict.tier, verdict.isolation),
+    );
+    let text = format!("{rows}\n{}", gates(&verdict.gates, width));
+    with_scope(text, &verdict.scope_note)
+}
+
+/// What `test` says: whether the candidate is correct. Nothing was timed, so there is no verdict on its speed.
+pub fn proof(verdict: &Verdict, failed: Option<&str>, width: u16) -> String {
+    let mut rows = table(width, &[]);
+    let mut row = |name: &str, value: &str| {
+        rows.add_row(vec![cell(name), cell(value)]);
+    };
+    let result = match failed {
+        Some(code) => format!("not correct ({code})"),
+        None if verdict.verdict.is_statement() => "correct: every gate passed; not timed".to_owned(),
+        None => format!("no statement ({})", verdict.code),
+    };
+    row("result", &result);
     row(
         "tier, isolation",
         &format!("{}, {}", verdict.tier, verdict.isolation),
@@ -264,4 +285,35 @@ pub fn verification(report: &Report, width: u16) -> String {
         row("note", warning.clone());
     }
     format!("{rows}\n{}", clean_line(&report.sentence()))
+}
+
+/// Result of `verify` on a certificate away from its record. `sources` says whether files beside it are the champion's.
+pub fn lone_certificate(found: &LoneCertificate, sources: Option<bool>, width: u16) -> String {
+    let certificate = &found.certificate;
+    let mut rows = table(width, &[]);
+    let mut row = |name: &str, value: String| {
+        rows.add_row(vec![cell(name), cell(&value)]);
+    };
+    row("run", certificate.run.clone());
+    row("head", certificate.head.to_string());
+    let known = if found.anchors.public_key {
+        "the key you gave"
+    } else {
+        "compare it with a key you know"
+    };
+    row("signed by", format!("{} ({known})", found.key));
+    row("claim", certificate.claim.clone());
+    row(
+        "sources",
+        match sources {
+            Some(true) => "the files beside it are the champion's, byte for byte".into(),
+            Some(false) => "THE FILES BESIDE IT ARE NOT THE CHAMPION'S".into(),
+            None => "none beside it".into(),
+        },
+    );
+    format!(
+        "{rows}\nThe signature fits the text. The figures stand in the run's record, which is not here: ask for the folder \
+         of run {} to check them.",
+        clean_line(&certificate.run)
+    )
 }

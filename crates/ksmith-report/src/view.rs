@@ -40,6 +40,8 @@ pub struct RunView {
     pub champion_source: Vec<SourceFile>,
     /// What the champion changed against the baseline.
     pub champion_diff: Vec<FileDiff>,
+    /// Names of the files in the run's folder.
+    pub files: Vec<String>,
 }
 
 impl RunView {
@@ -89,6 +91,7 @@ impl RunView {
             signed_by,
             champion_source,
             champion_diff,
+            files: names(run_dir),
             history,
         })
     }
@@ -101,7 +104,7 @@ impl RunView {
         let opened = &self.history.opened;
         let stands = match &self.history.champion {
             Some(champion) => format!("candidate {champion} leads so far"),
-            None => "the baseline stands so far".to_owned(),
+            None => format!("{} so far", self.history.without_champion()),
         };
         format!(
             "The run on {} is not finished: {stands}. {}",
@@ -111,4 +114,12 @@ impl RunView {
         .trim_end()
         .to_owned()
     }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.path().is_file())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect()
 }

@@ -5,10 +5,11 @@
 mod support;
 
 use ksmith_ledger::{Ledger, Scope, VerifyOptions, lookup, verify};
+use ksmith_report::html::Links;
 use ksmith_report::{RunView, html, table};
 
 fn page() -> String {
-    html::report(&RunView::load(&support::sample().run_dir).unwrap())
+    html::report(&RunView::load(&support::sample().run_dir).unwrap(), Links::Alone)
 }
 
 /// The text of all headings, in order.
@@ -32,8 +33,10 @@ fn the_page_has_its_sections_in_order() {
     assert_eq!(
         headings(&page),
         [
-            "Claim",
+            "What was proved",
+            "What was not",
             "Gains",
+            "Claim",
             "Candidates",
             "Gates passed by c0003",
             "What changed against the baseline",
@@ -71,13 +74,57 @@ fn the_page_has_its_sections_in_order() {
 fn the_page_loads_nothing_runs_nothing_and_escapes_everything() {
     let page = page();
     assert!(!page.contains("<script") && !page.contains("javascript:") && !page.contains(" src="));
-    assert!(!page.contains("href=") && !page.contains("url(") && !page.contains("@import"));
+    assert!(!page.contains("url(") && !page.contains("@import"));
     assert!(
         page.contains("&lt;/script&gt;&lt;script&gt;alert(1)"),
         "the hostile hypothesis is shown, as text"
     );
     assert!(!page.contains('\u{1b}') && !page.contains('\u{9b}'));
     assert!(page.contains("default-src 'none'") || page.contains("default-src &#39;none&#39;"));
+}
+
+/// The targets of all links.
+fn targets(page: &str) -> Vec<String> {
+    page.split("href=\"")
+        .skip(1)
+        .map(|rest| rest[..rest.find('"').unwrap()].to_owned())
+        .collect()
+}
+
+#[test]
+fn every_link_works_without_a_network() {
+    let sample = support::sample();
+    let view = RunView::load(&sample.run_dir).unwrap();
+    let alone = html::report(&view, Links::Alone);
+    let beside = html::report(&view, Links::RunFolder);
+    assert!(targets(&beside).len() > targets(&alone).len() && !targets(&alone).is_empty());
+    for target in targets(&alone).iter().chain(&targets(&beside)) {
+        match target.strip_prefix('#') {
+            Some(id) => assert!(alone.contains(&format!("id=\"{id}\"")), "{target} leads nowhere"),
+            None => assert!(
+                sample.run_dir.join(target).is_file(),
+                "{target} is no file of the run"
+            ),
+        }
+    }
+    assert!(targets(&beside).contains(&"certificate.json".to_owned()));
+}
+
+#[test]
+fn the_first_page_says_what_was_proved_and_what_not_with_both_gains_and_the_floor() {
+    let page = page();
+    let first = &page[..page.find("id=\"candidates\"").unwrap()];
+    for part in [
+        "Every element of every hidden case",
+        "At least 7.90 times as fast",
+        "At least 2.10 times as fast",
+        "the time of moving its bytes",
+        "another machine, another compiler",
+        "Gains below 1 %",
+        Scope::Cpu.sentence(),
+    ] {
+        assert!(first.contains(part), "{part} is missing");
+    }
 }
 
 #[test]
@@ -105,7 +152,7 @@ fn a_run_without_a_sandbox_says_so_loudly_on_page_and_table() {
     opened.isolation = "none".into();
     ledger.append(opened).unwrap();
     let view = RunView::load(&run_dir).unwrap();
-    let page = html::report(&view);
+    let page = html::report(&view, Links::Alone);
     assert!(page.contains("class=\"alarm\"") && page.contains("WITHOUT A SANDBOX"));
     assert!(page.contains("not closed") && page.contains("baseline stands so far"));
     assert!(table::summary(&view, 100).contains("WITHOUT A SANDBOX"));
@@ -146,4 +193,23 @@ fn tables_are_clean_and_carry_the_scope() {
         text.contains("Intact") && text.contains("ends in the head you gave"),
         "{text}"
     );
+}
+
+#[test]
+fn test_says_correct_or_not_and_never_a_verdict_on_speed() {
+    let digest = ksmith_task::Digest::of(b"candidate");
+    let code = "gain/not-measured";
+    let honest = support::verdict(digest, ksmith_ledger::Decision::Revise, code, Vec::new());
+    let text = table::proof(&honest, None, 100);
+    assert!(text.contains("correct: every gate passed; not timed"), "{text}");
+    assert!(!text.contains("revise") && !text.contains(code), "{text}");
+    let wrong = table::proof(&honest, Some("hidden/wrong-value"), 100);
+    assert!(wrong.contains("not correct (hidden/wrong-value)"), "{wrong}");
+    let mute = support::verdict(
+        digest,
+        ksmith_ledger::Decision::Error,
+        "smoke/could-not-run",
+        Vec::new(),
+    );
+    assert!(table::proof(&mute, None, 100).contains("no statement (smoke/could-not-run)"));
 }

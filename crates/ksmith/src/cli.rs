@@ -57,6 +57,8 @@ pub(crate) enum Command {
     Export(commands::export::Args),
     Toolchain(commands::toolchain::Args),
     Completions(commands::completions::Args),
+    #[command(hide = true)]
+    ProbeKernel(commands::probe_kernel::Args),
 }
 
 #[cfg(test)]
@@ -82,7 +84,7 @@ mod tests {
         root.build();
         for command in root
             .get_subcommands_mut()
-            .filter(|command| command.get_name() != "help")
+            .filter(|command| command.get_name() != "help" && !command.is_hide_set())
         {
             let name = command.get_name().to_owned();
             let help = command.clone().term_width(100).render_long_help().to_string();
@@ -116,7 +118,10 @@ mod tests {
     #[test]
     fn the_grammar_is_sound_and_every_command_has_an_example() {
         Cli::command().debug_assert();
-        for command in Cli::command().get_subcommands() {
+        for command in Cli::command()
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set())
+        {
             let help = command
                 .get_long_about()
                 .map(ToString::to_string)

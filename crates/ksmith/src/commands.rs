@@ -12,6 +12,7 @@ pub(crate) mod lint;
 pub(crate) mod log;
 pub(crate) mod new;
 pub(crate) mod place;
+pub(crate) mod probe_kernel;
 pub(crate) mod profile;
 pub(crate) mod report;
 pub(crate) mod resume;
@@ -54,5 +55,6 @@ pub(crate) fn dispatch(command: Command, ui: &mut Ui) -> Outcome {
         Command::Review(args) => review::run(&args, ui),
         Command::Toolchain(args) => toolchain::run(&args, ui),
         Command::Completions(args) => completions::run(&args, ui),
+        Command::ProbeKernel(args) => probe_kernel::run(&args),
     }
 }

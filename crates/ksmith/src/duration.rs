@@ -29,8 +29,21 @@ pub(crate) fn parse(text: &str) -> Result<f64, String> {
     Ok(seconds)
 }
 
+/// Reads a duration that allows something.
+pub(crate) fn parse_some(text: &str) -> Result<f64, String> {
+    match parse(text)? {
+        seconds if seconds > 0.0 => Ok(seconds),
+        _ => Err(format!(
+            "`{text}` allows nothing; expected for example `90s`, `20m` or `1h30m`"
+        )),
+    }
+}
+
 /// Writes seconds for people.
 pub(crate) fn show(seconds: f64) -> String {
+    if seconds.is_infinite() {
+        return "no limit".to_owned();
+    }
     let whole = seconds.max(0.0).round() as u64;
     match whole {
         0..60 => format!("{whole} s"),
@@ -58,5 +71,8 @@ mod tests {
         for wrong in ["", "20", "m", "20x", "-5s", "1h30"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
+        assert_eq!(parse_some("1s"), Ok(1.0));
+        assert!(parse_some("0s").unwrap_err().contains("allows nothing"));
+        assert_eq!(show(f64::INFINITY), "no limit");
     }
 }

@@ -73,11 +73,12 @@ impl Failure {
     }
 
     pub(crate) fn render(&self) -> String {
-        if let Some(place) = &self.place {
-            return format!("error ({}):\n{place}", self.kind());
-        }
-        let mut text = format!("error ({}): {}", self.kind(), self.message);
-        for cause in &self.causes {
+        let mut text = match &self.place {
+            Some(place) => format!("error ({}):\n{}", self.kind(), place.trim_end()),
+            None => format!("error ({}): {}", self.kind(), self.message),
+        };
+        // A rendered place tells its causes itself.
+        for cause in self.causes.iter().filter(|_| self.place.is_none()) {
             let _ = write!(text, "\n  cause: {cause}");
         }
         for hint in &self.hints {
@@ -111,7 +112,7 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         let (code, hint) = (error.exit_code(), error.hint());
         let mut failure = match error {
-            RunError::Contract(error) => return error.into(),
+            RunError::Contract(error) => error.into(),
             RunError::Baseline(ref source) | RunError::Candidate(ref source) => {
                 let mut failure = Self::of(code, &error);
                 failure.place = Some(source.render());

@@ -78,12 +78,18 @@ impl Live {
             Some((id, gain)) => format!("best: {id} {}", gain.map_or_else(String::new, show_gain)),
         };
         let left = self.budget.map_or_else(String::new, |budget| {
+            let wall = if budget.wall_s.is_finite() {
+                format!(
+                    "{} of {} left",
+                    duration::show(budget.wall_s - self.spent.wall_s),
+                    duration::show(budget.wall_s)
+                )
+            } else {
+                duration::show(self.spent.wall_s)
+            };
             format!(
-                "{} of {} left, {} of {} scorings",
-                duration::show(budget.wall_s - self.spent.wall_s),
-                duration::show(budget.wall_s),
-                self.spent.candidates,
-                budget.candidates
+                "{wall}, {} of {} scorings",
+                self.spent.candidates, budget.candidates
             )
         });
         self.bar.set_message(format!(
@@ -108,11 +114,16 @@ impl Progress for Live {
             } => {
                 self.budget = Some(*budget);
                 self.best = None;
-                self.line(&format!(
-                    "run {run} of {instance}: {} of wall time, {} full scorings",
-                    duration::show(budget.wall_s),
-                    budget.candidates
-                ));
+                let wall = if budget.wall_s.is_finite() {
+                    format!("{} of wall time", duration::show(budget.wall_s))
+                } else {
+                    "no limit of time".to_owned()
+                };
+                let scorings = match budget.candidates {
+                    1 => "one full scoring".to_owned(),
+                    count => format!("{count} full scorings"),
+                };
+                self.line(&format!("run {run} of {instance}: {wall}, {scorings}"));
             }
             Event::Stage { stage, candidate } => {
                 self.stage = match candidate {
@@ -142,11 +153,15 @@ impl Progress for Live {
                 hypothesis,
                 verdict,
             } => {
-                let gain = verdict
-                    .speedup
-                    .map_or_else(String::new, |gain| format!(", {}", show_gain(gain)));
+                let gain = match (verdict.speedup, verdict.over_baseline) {
+                    (None, _) => String::new(),
+                    (Some(gain), Some(over)) if gain == over => {
+                        format!(", {} over the baseline", show_gain(gain))
+                    }
+                    (Some(gain), _) => format!(", {} over the champion", show_gain(gain)),
+                };
                 self.line(&format!(
-                    "judge {candidate}: {} ({}){gain} over the champion; {hypothesis}",
+                    "judge {candidate}: {} ({}){gain}; {hypothesis}",
                     verdict.verdict.name(),
                     verdict.code
                 ));
@@ -162,6 +177,8 @@ impl Progress for Live {
                 self.line(&format!("champion: {candidate}{gain}"));
             }
             Event::Spent(spent) => self.spent = *spent,
+            // Without a limit of time this is one judgement, whose end needs no reason.
+            Event::Stopped(_) if self.budget.is_some_and(|budget| budget.wall_s.is_infinite()) => {}
             Event::Stopped(stop) => self.line(stop.sentence()),
             Event::Waited(time) => {
                 self.line(&format!("waited {:.1} s for a quiet moment", time.as_secs_f64()))

@@ -5,6 +5,9 @@ mod commands;
 mod duration;
 mod failure;
 mod live;
+#[cfg(test)]
+mod named_commands;
+mod numbers;
 mod signals;
 mod ui;
 

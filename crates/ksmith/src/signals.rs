@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first asks the run to stop after the step in flight, the second stops at once.
+//! Ctrl-C and SIGTERM: the first asks the run to leave off within the step in flight, the second stops at once.
 //!
 //! Stopping at once is as safe as a crash: every finished step is synced.
 
@@ -23,7 +23,7 @@ pub(crate) fn interrupt() -> Result<Interrupt, Failure> {
         }
         let _ = writeln!(
             std::io::stderr(),
-            "stopping after the step in flight; once more stops at once, and nothing finished is lost"
+            "stopping: the step in flight is thrown away, nothing finished is lost; once more stops at once"
         );
     })
     .map_err(Failure::internal)?;

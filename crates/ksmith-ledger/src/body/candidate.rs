@@ -207,6 +207,20 @@ pub struct Confirmed {
     pub reason: String,
 }
 
+/// A champion fell: its last confirmation spoke against it, or did not repeat its gain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Demoted {
+    /// The candidate that was champion.
+    pub candidate: String,
+    /// Who is champion again; absent means that the baseline stands.
+    #[serde(default)]
+    pub champion: Option<String>,
+    /// Hash of the confirming verdict that refused it.
+    pub verdict_digest: Digest,
+    /// One sentence.
+    pub reason: String,
+}
+
 /// A candidate became champion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Promoted {

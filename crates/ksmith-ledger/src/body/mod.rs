@@ -10,9 +10,10 @@ mod run;
 
 pub use call::{AgentCall, ModelCall, ToolCall};
 pub use candidate::{
-    Checked, Confirmed, Decided, Profiled, Promoted, Proposed, Reviewed, Role, Screened, Tested,
+    Checked, Confirmed, Decided, Demoted, Profiled, Promoted, Proposed, Reviewed, Role, Screened, Tested,
 };
 pub use measure::{Arm, ArmTime, BenchStage, Benched, FloorLine, WorkloadGain};
+pub(crate) use run::is_zero;
 pub use run::{
     Audited, BudgetLimits, BudgetSpent, Closed, Committed, Draft, Interrupted, Note, Outcome, Plan, PlanStep,
     Resumed, RunOpened, Torn,

@@ -248,4 +248,12 @@ pub struct Closed {
     pub head: Digest,
     /// Every seed that was committed to.
     pub seeds: Vec<RevealedSeed>,
+    /// Scored candidates on which no statement was possible: the machine was too busy or too noisy.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unstated: u64,
+}
+
+/// Counts that are zero in most runs are left out, so that earlier files keep their spelling.
+pub(crate) fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

@@ -12,8 +12,8 @@ use super::report::{
 };
 use super::scan;
 use crate::{
-    CERTIFICATE_FILE, Certificate, CertifiedChampion, Closed, Confirmed, Entry, Kind, Promoted, Proposed,
-    RevealedSeed, SIGNING_PREFIX, SeedCommitment, SignedCertificate,
+    CERTIFICATE_FILE, Certificate, CertifiedChampion, Closed, Confirmed, Decision, Entry, Kind, Promoted,
+    Proposed, RevealedSeed, SIGNING_PREFIX, SeedCommitment, SignedCertificate,
 };
 
 /// Checks that a closed run reveals each seed it committed to, and no other.
@@ -113,8 +113,8 @@ pub(super) fn head(chain: &Chain, options: &VerifyOptions, report: &mut Report) 
             };
             let found = records
                 .last()
-                .map_or_else(String::new, |record| record.hash.short());
-            let detail = format!("the head is {found}, not {}: {end}", wanted.short());
+                .map_or_else(String::new, |record| record.hash.to_string());
+            let detail = format!("the head is {found}, not {wanted}: {end}");
             Err(damage(Cause::HeadMismatch, chain.end(), detail))
         }
     }
@@ -127,11 +127,14 @@ pub(super) fn certificate(
     options: &VerifyOptions,
     report: &mut Report,
 ) -> Checked {
-    let at = || at_file(CERTIFICATE_FILE);
-    let Some(bytes) = read(run_dir, CERTIFICATE_FILE, Cause::CertificateUnreadable)? else {
+    let Some(signed) = signed(run_dir, CERTIFICATE_FILE, options)? else {
         if options.public_key.is_some() {
             let detail = "there is no certificate that the key you gave could have signed";
-            return Err(damage(Cause::CertificateUnreadable, at(), detail));
+            return Err(damage(
+                Cause::CertificateUnreadable,
+                at_file(CERTIFICATE_FILE),
+                detail,
+            ));
         }
         if report.state == RunState::Closed {
             report
@@ -139,6 +142,26 @@ pub(super) fn certificate(
                 .push("The run is closed and has no certificate.".into());
         }
         return Ok(());
+    };
+    compare(chain, &signed.certificate)?;
+    report.anchors.public_key = options.public_key.is_some();
+    report.certificate = Some(CertificateCheck {
+        key: signed.key,
+        known: options.public_key.is_some(),
+        claim: signed.certificate.claim,
+    });
+    Ok(())
+}
+
+/// Reads a certificate and checks its spelling, its signature and whose it is; `None` where there is none.
+pub(super) fn signed(
+    folder: &Path,
+    name: &str,
+    options: &VerifyOptions,
+) -> Checked<Option<SignedCertificate>> {
+    let at = || at_file(name);
+    let Some(bytes) = read(folder, name, Cause::CertificateUnreadable)? else {
+        return Ok(None);
     };
     let unreadable = |detail: String| damage(Cause::CertificateUnreadable, at(), detail);
     let signed: SignedCertificate = serde_json::from_slice(&bytes)
@@ -170,21 +193,10 @@ pub(super) fn certificate(
         ));
     }
     if let Some(known) = options.public_key.filter(|known| *known != signed.key) {
-        let detail = format!(
-            "it is signed by key {}, not by {}",
-            signed.key.short(),
-            known.short()
-        );
+        let detail = format!("it is signed by key {}, not by {known}", signed.key);
         return Err(damage(Cause::OtherKey, at(), detail));
     }
-    compare(chain, &signed.certificate)?;
-    report.anchors.public_key = options.public_key.is_some();
-    report.certificate = Some(CertificateCheck {
-        key: signed.key,
-        known: options.public_key.is_some(),
-        claim: signed.certificate.claim,
-    });
-    Ok(())
+    Ok(Some(signed))
 }
 
 /// Holds each statement of the certificate against the ledger.
@@ -214,8 +226,7 @@ fn compare(chain: &Chain, certificate: &Certificate) -> Checked {
     if last.hash != certificate.head {
         let detail = format!(
             "the head is {}, the certificate says {}: the chain was rewritten",
-            last.hash.short(),
-            certificate.head.short()
+            last.hash, certificate.head
         );
         return Err(damage(Cause::HeadMismatch, chain.end(), detail));
     }
@@ -238,6 +249,7 @@ fn compare(chain: &Chain, certificate: &Certificate) -> Checked {
         ("seeds", certificate.seeds == closed.seeds),
         ("candidates", certificate.candidates == closed.candidates),
         ("screened", certificate.screened == closed.screened),
+        ("unstated", certificate.unstated == closed.unstated),
         ("records", found == wanted),
         ("closed_at", certificate.closed_at == last.time),
         ("tool", certificate.tool == opened.tool),
@@ -258,61 +270,84 @@ fn mismatch(detail: &str) -> Box<Damage> {
     damage(Cause::CertificateMismatch, at_file(CERTIFICATE_FILE), detail)
 }
 
-/// The champion as the records have it: the last promotion, which must be the one that the closing record names and
-/// rest on a confirming verdict.
+/// The champion as the records have it: the last promotion that no demotion took back, which must be the one that the
+/// closing record names. Its figures are those of its last accepted confirmation.
 fn champion(chain: &Chain, closed: &Closed) -> Checked<Option<CertifiedChampion>> {
     let mut proposed: BTreeMap<String, Proposed> = BTreeMap::new();
     let mut confirmed: BTreeMap<Digest, Confirmed> = BTreeMap::new();
-    let mut promoted: Option<(usize, Promoted)> = None;
+    let mut accepted: BTreeMap<String, Digest> = BTreeMap::new();
+    let mut promoted: BTreeMap<String, (usize, Promoted)> = BTreeMap::new();
+    let mut current: Option<String> = None;
     for (index, record) in chain.records().iter().enumerate() {
         match record.entry() {
             Ok(Entry::Proposed(body)) => {
                 proposed.insert(body.candidate.clone(), body);
             }
             Ok(Entry::Confirmed(body)) => {
+                if body.verdict.verdict == Decision::Accept {
+                    accepted.insert(body.candidate.clone(), body.verdict_digest);
+                }
                 confirmed.insert(body.verdict_digest, body);
             }
-            Ok(Entry::Promoted(body)) => promoted = Some((index, body)),
+            Ok(Entry::Promoted(body)) => {
+                current = Some(body.candidate.clone());
+                promoted.insert(body.candidate.clone(), (index, body));
+            }
+            Ok(Entry::Demoted(body)) => {
+                let refused = confirmed.get(&body.verdict_digest).is_some_and(|confirmed| {
+                    confirmed.candidate == body.candidate && confirmed.verdict.verdict != Decision::Accept
+                });
+                let follows = body
+                    .champion
+                    .as_ref()
+                    .is_none_or(|next| promoted.contains_key(next));
+                if !refused || !follows || current.as_ref() != Some(&body.candidate) {
+                    let detail = "the demotion rests on no verdict that refused the champion";
+                    return Err(damage(Cause::CertificateMismatch, chain.place(index), detail));
+                }
+                promoted.remove(&body.candidate);
+                current = body.champion;
+            }
             _ => {}
         }
     }
-    let named = promoted.as_ref().map(|(_, promoted)| promoted.candidate.as_str());
-    if named != closed.champion.as_deref() {
+    if current != closed.champion {
         let detail = "the closing record names another champion than the last promotion";
         return Err(damage(Cause::ClosingMismatch, chain.end(), detail));
     }
-    let Some((index, promoted)) = promoted else {
+    let Some((index, promoted)) = current.and_then(|id| promoted.remove(&id)) else {
         return Ok(None);
     };
-    let (Some(proposed), Some(confirmed)) = (
-        proposed.get(&promoted.candidate),
-        confirmed.get(&promoted.verdict_digest),
-    ) else {
+    let id = promoted.candidate;
+    let last = accepted.get(&id).and_then(|digest| confirmed.get(digest));
+    let (Some(proposed), Some(promoting), Some(last)) =
+        (proposed.get(&id), confirmed.get(&promoted.verdict_digest), last)
+    else {
         let detail = "the promotion rests on no confirming verdict";
         return Err(damage(Cause::CertificateMismatch, chain.place(index), detail));
     };
-    let mut canonical = String::new();
-    scan::compact(
-        &serde_json::to_value(&confirmed.verdict).unwrap_or_default(),
-        &mut canonical,
-    );
-    if Digest::of(canonical.as_bytes()) != promoted.verdict_digest
-        || confirmed.candidate != promoted.candidate
-    {
-        let detail = "the confirming verdict is not the one whose hash the promotion names";
-        return Err(damage(Cause::CertificateMismatch, chain.place(index), detail));
+    for (confirmed, named) in [(promoting, promoted.verdict_digest), (last, last.verdict_digest)] {
+        let mut canonical = String::new();
+        scan::compact(
+            &serde_json::to_value(&confirmed.verdict).unwrap_or_default(),
+            &mut canonical,
+        );
+        if Digest::of(canonical.as_bytes()) != named || confirmed.candidate != id {
+            let detail = "a confirming verdict is not the one whose hash the record names";
+            return Err(damage(Cause::CertificateMismatch, chain.place(index), detail));
+        }
     }
-    let verdict = &confirmed.verdict;
+    let verdict = &last.verdict;
     Ok(Some(CertifiedChampion {
-        id: promoted.candidate,
         role: proposed.role,
         digest: proposed.digest,
         tree: promoted.tree,
-        verdict: promoted.verdict_digest,
+        verdict: last.verdict_digest,
         tier: verdict.tier.clone(),
         isolation: verdict.isolation.clone(),
-        speedup: verdict.speedup,
+        speedup: promoting.verdict.speedup,
         over_baseline: verdict.over_baseline,
         over_flag_control: verdict.over_flag_control,
+        id,
     }))
 }

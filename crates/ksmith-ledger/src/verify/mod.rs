@@ -10,10 +10,12 @@
 mod anchor;
 mod damage;
 mod files;
+mod lone;
 mod objects;
 mod report;
 mod scan;
 
 pub use damage::{Cause, Damage, Place};
+pub use lone::{LoneCertificate, verify_certificate};
 pub use report::{Anchors, CertificateCheck, Report, RunState, VerifyOptions, verify};
 pub use scan::{Scan, scan};

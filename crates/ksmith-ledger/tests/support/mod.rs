@@ -402,11 +402,20 @@ pub fn unclosed(run_dir: &Path) -> Ledger {
 }
 
 /// Closes the run, writes views and certificate; gives the head and the key.
-pub fn close(mut ledger: Ledger, key: &KeyPair) -> Digest {
+pub fn close(ledger: Ledger, key: &KeyPair) -> Digest {
+    close_with(ledger, key, Some("c0003"), 0)
+}
+
+/// As [`close`], with another champion and candidates without a statement.
+pub fn close_with(mut ledger: Ledger, key: &KeyPair, champion: Option<&str>, unstated: u64) -> Digest {
     let closed = Closed {
-        outcome: Outcome::GoalMet,
+        outcome: if champion.is_some() {
+            Outcome::GoalMet
+        } else {
+            Outcome::GoalNotMet
+        },
         reason: "budget: candidates".into(),
-        champion: Some("c0003".into()),
+        champion: champion.map(Into::into),
         candidates: 5,
         screened: 40,
         wall_s: 30.0,
@@ -417,6 +426,7 @@ pub fn close(mut ledger: Ledger, key: &KeyPair) -> Digest {
             RevealedSeed::new("confirm-c0001", b"c0001"),
             RevealedSeed::new("confirm-c0003", b"c0003"),
         ],
+        unstated,
     };
     let head = ledger.append(closed).unwrap().hash;
     let run_dir = ledger.run_dir();

@@ -2,8 +2,8 @@
 
 use ksmith_judge::bench::{Comparison, Report, Role, Stage, StageReport};
 use ksmith_ledger::{
-    Arm, ArmTime, BenchStage, Benched, Checked, Entry, Gate, GateResult, Speedup, Tested, Verdict,
-    WorkloadGain,
+    Arm, ArmTime, BenchStage, Benched, Checked, Entry, Gate, GateResult, ObjectError, ObjectStore, Speedup,
+    Tested, Verdict, WorkloadGain,
 };
 
 use super::Evidence;
@@ -66,6 +66,27 @@ pub(super) fn of(
     }
 }
 
+/// Puts the raw samples of each stage into the store and names them in its record, so that anybody can redo the
+/// statistics.
+pub(super) fn keep_samples(
+    records: &mut [Entry],
+    report: Option<&Report>,
+    objects: &ObjectStore,
+) -> Result<(), ObjectError> {
+    let stages = report
+        .into_iter()
+        .flat_map(|report| std::iter::once(&report.decision).chain(&report.confirmation));
+    let benched = records.iter_mut().filter_map(|record| match record {
+        Entry::Benched(benched) => Some(benched),
+        _ => None,
+    });
+    for (benched, stage) in benched.zip(stages) {
+        let bytes = serde_json::to_vec(&stage.record).unwrap_or_default();
+        benched.samples = Some(objects.put(&bytes)?);
+    }
+    Ok(())
+}
+
 /// A measurement of which only the gates are known.
 pub(super) fn bench_of_gates(id: &str, stage: BenchStage, verdict: &Verdict) -> Benched {
     Benched {
@@ -106,7 +127,12 @@ pub(super) fn lesson(verdict: &Verdict) -> String {
 fn failed(gates: &[GateResult]) -> Option<String> {
     gates
         .iter()
-        .find(|gate| gate.result == ksmith_ledger::GateOutcome::Fail)
+        .find(|gate| {
+            matches!(
+                gate.result,
+                ksmith_ledger::GateOutcome::Fail | ksmith_ledger::GateOutcome::Error
+            )
+        })
         .and_then(|gate| gate.code.clone())
 }
 

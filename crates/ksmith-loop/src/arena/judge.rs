@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Instant;
 
-use ksmith_judge::{Judge, JudgeError, JudgeOptions};
-use ksmith_ledger::{Audited, BenchStage, Decision, RevealedSeed, SeedCommitment, Verdict};
+use ksmith_judge::{Halt, Judge, JudgeError, JudgeOptions};
+use ksmith_ledger::{Audited, BenchStage, Decision, ObjectStore, RevealedSeed, SeedCommitment, Verdict};
 use ksmith_task::{Backend, Candidate, Instance};
 
 use super::evidence;
@@ -17,6 +17,8 @@ pub struct JudgeArena {
     options: JudgeOptions,
     instance: Instance,
     baseline: Candidate,
+    /// Where raw samples are kept.
+    objects: ObjectStore,
     /// Id of the candidate that is the judge's performance reference; none means the baseline.
     champion: Option<String>,
     flag_control: Option<String>,
@@ -50,6 +52,7 @@ impl JudgeArena {
             options,
             instance: instance.clone(),
             baseline,
+            objects: ObjectStore::new(run),
             champion: None,
             flag_control: None,
         })
@@ -75,13 +78,19 @@ impl JudgeArena {
         Ok(())
     }
 
-    fn evidence(&self, id: &str, champion: Option<&str>, verdict: Verdict) -> Evidence {
+    fn evidence(&self, id: &str, champion: Option<&str>, verdict: Verdict) -> Result<Evidence, ArenaError> {
+        if self.judge.was_halted() {
+            return Err(ArenaError::Halted);
+        }
         let workloads: Vec<(String, f64)> = self
             .instance
             .workloads(Backend::Cpu)
             .map(|workload| (workload.name.clone(), workload.weight))
             .collect();
-        evidence::of(id, champion, verdict, self.judge.report(), &workloads)
+        let mut evidence = evidence::of(id, champion, verdict, self.judge.report(), &workloads);
+        evidence::keep_samples(&mut evidence.records, self.judge.report(), &self.objects)
+            .map_err(|error| ArenaError::Internal(format!("the raw samples: {}", chain(&error))))?;
+        Ok(evidence)
     }
 }
 
@@ -92,6 +101,19 @@ impl Arena for JudgeArena {
 
     fn reveal(&self) -> Vec<RevealedSeed> {
         self.judge.reveal()
+    }
+
+    fn halt_when(&mut self, halt: Halt) {
+        self.judge.halt_when(halt);
+    }
+
+    fn build_ahead(&mut self, folders: &[&Path]) {
+        // A folder that is no candidate is turned away by name when its turn comes.
+        let candidates: Vec<Candidate> = folders
+            .iter()
+            .filter_map(|folder| Candidate::load(folder).ok())
+            .collect();
+        self.judge.build_ahead(&candidates);
     }
 
     fn audit(&mut self) -> Result<Audited, ArenaError> {
@@ -116,6 +138,9 @@ impl Arena for JudgeArena {
     fn baseline(&mut self, baseline: &Entrant) -> Result<Evidence, ArenaError> {
         self.set(&Field::default())?;
         let verdict = self.judge.screen(&self.baseline);
+        if self.judge.was_halted() {
+            return Err(ArenaError::Halted);
+        }
         let mut evidence = evidence::of(&baseline.id, None, verdict, None, &[]);
         let mut bench = evidence::bench_of_gates(&baseline.id, BenchStage::Screen, &evidence.verdict);
         bench.conditions = serde_json::json!({ "rough_ns": self.judge.call_ns() });
@@ -127,6 +152,9 @@ impl Arena for JudgeArena {
         self.set(field)?;
         let began = Instant::now();
         let verdict = self.judge.screen(&load(candidate)?);
+        if self.judge.was_halted() {
+            return Err(ArenaError::Halted);
+        }
         let kept = match verdict.verdict {
             Decision::Accept | Decision::Revise | Decision::Ambiguous => true,
             Decision::Reject | Decision::Error => false,
@@ -147,7 +175,7 @@ impl Arena for JudgeArena {
     fn score(&mut self, candidate: &Entrant, field: &Field) -> Result<Evidence, ArenaError> {
         self.set(field)?;
         let verdict = self.judge.score(&load(candidate)?);
-        Ok(self.evidence(&candidate.id, self.champion.as_deref(), verdict))
+        self.evidence(&candidate.id, self.champion.as_deref(), verdict)
     }
 
     /// The baseline is made the reference, so that the confirmed gain is the one over the baseline.
@@ -158,7 +186,7 @@ impl Arena for JudgeArena {
         };
         self.set(&field)?;
         let verdict = self.judge.score(&load(champion)?);
-        Ok(self.evidence(&champion.id, None, verdict))
+        self.evidence(&champion.id, None, verdict)
     }
 }
 
@@ -176,6 +204,7 @@ pub(crate) fn from_judge(error: JudgeError) -> ArenaError {
             fix: "`ksmith doctor` shows what the kernel gives; `--unsandboxed` runs without, and every record shows it."
                 .into(),
         },
+        JudgeError::Halted => ArenaError::Halted,
         JudgeError::Build(_) => {
             ArenaError::Environment { what, fix: "Install gcc and g++; `ksmith doctor` shows what is found.".into() }
         }

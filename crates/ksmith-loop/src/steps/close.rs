@@ -2,29 +2,31 @@
 
 use std::path::Path;
 
-use ksmith_ledger::{Certificate, Closed, Decision, History, KeyPair, Outcome, Verdict};
+use ksmith_ledger::{Certificate, Closed, History, KeyPair, Note, Outcome};
 
 use crate::session::Session;
-use crate::{Event, RunError, Stage, Stop};
+use crate::{Event, Mechanism, RunError, Stage, Stop, step};
 
 impl Session<'_> {
     pub(crate) fn close(&mut self, stop: Stop) -> Result<(), RunError> {
-        if self.memory.finals.is_empty() {
+        if self.memory.stop.is_none() {
             self.progress.event(&Event::Stopped(stop));
         }
         self.stage(Stage::Close, None);
         self.append_commitments()?;
+        for text in self.remarks(stop) {
+            self.progress.event(&Event::Note(&text));
+            self.append(Note {
+                text,
+                data: serde_json::Value::Null,
+            })?;
+        }
         let champion = self
             .memory
             .champion()
             .map(|champion| champion.proposed.candidate.clone());
-        let confirmed = match self.memory.finals.last().map(|last| last.verdict.verdict) {
-            Some(Decision::Accept) => true,
-            Some(Decision::Revise | Decision::Reject | Decision::Ambiguous | Decision::Error) => false,
-            // Switched off: the confirmation by which it was promoted stands.
-            None => champion.is_some(),
-        };
-        let outcome = if confirmed && self.meets_goal() {
+        // A champion that its last confirmation refused is none any more.
+        let outcome = if champion.is_some() && self.meets_goal() {
             Outcome::GoalMet
         } else {
             Outcome::GoalNotMet
@@ -32,7 +34,8 @@ impl Session<'_> {
         let spent = self.memory.spent;
         self.append(Closed {
             outcome,
-            reason: self.stop_reason(stop),
+            // After the last confirmation the stop is derived anew; what counts is why the rounds ended.
+            reason: self.memory.stop.clone().unwrap_or_else(|| stop.to_string()),
             champion,
             candidates: spent.candidates,
             screened: spent.screened,
@@ -40,25 +43,40 @@ impl Session<'_> {
             records: self.memory.records,
             head: self.ledger.head(),
             seeds: self.arena.reveal(),
+            unstated: self.memory.unstated(),
         })?;
         Ok(())
     }
 
-    /// After the last confirmation the stop is derived anew from the budget; what counts is why the rounds ended.
-    fn stop_reason(&self, stop: Stop) -> String {
-        let stop = self.memory.stop.clone().unwrap_or_else(|| stop.to_string());
-        match self.memory.finals.last().filter(|last| is_refused(&last.verdict)) {
-            Some(last) => format!("{stop}; the last confirmation was refused: {}", last.verdict.code),
-            None => stop,
+    /// What a reader of the outcome has to know: what was not measured, and why.
+    fn remarks(&self, stop: Stop) -> Vec<String> {
+        let memory = &self.memory;
+        let mut remarks = Vec::new();
+        let last = memory.finals_of_champion().next_back().map(|last| &last.verdict);
+        match (memory.champion(), last) {
+            (Some(champion), None) if self.mechanisms.has(Mechanism::Final) => remarks.push(format!(
+                "no time was left to confirm {} once more: its figures are those of its promotion",
+                champion.proposed.candidate
+            )),
+            (Some(champion), Some(last)) if !last.verdict.is_statement() => remarks.push(format!(
+                "the last confirmation of {} allowed no statement ({}): its figures are those of its promotion",
+                champion.proposed.candidate, last.code
+            )),
+            _ => {}
         }
-    }
-}
-
-/// Whether a gate refused a champion in its last confirmation.
-fn is_refused(verdict: &Verdict) -> bool {
-    match verdict.verdict {
-        Decision::Reject => true,
-        Decision::Accept | Decision::Revise | Decision::Ambiguous | Decision::Error => false,
+        let waits = memory
+            .candidates
+            .iter()
+            .any(|candidate| candidate.quick_gain().is_some());
+        if memory.spent.candidates == 0 && waits && stop == Stop::Wall {
+            remarks.push(format!(
+                "nothing was scored: one full scoring takes about {:.0} s, and {:.0} s of {:.0} s of wall time were left",
+                step::scoring_s(memory),
+                memory.budget().left(&memory.spent).as_secs_f64(),
+                memory.budget().wall_s
+            ));
+        }
+        remarks
     }
 }
 
@@ -68,13 +86,7 @@ pub(crate) fn write_files(run: &Path, signing_key: Option<&Path>) -> Result<Vec<
     let mut notes = Vec::new();
     ksmith_ledger::views::write(run)?;
     let history = History::load(run)?;
-    let last = history.champion().and_then(|champion| champion.confirmed.last());
-    if let Some(last) = last.filter(|last| is_refused(&last.verdict)) {
-        notes.push(format!(
-            "no certificate: the last confirmation was refused ({})",
-            last.verdict.code
-        ));
-    } else if history.closed.is_some() {
+    if history.closed.is_some() {
         let certificate = Certificate::of(&history)?;
         match signing_key {
             Some(path) => certificate.sign(&KeyPair::open_or_create(path)?).write(run)?,
@@ -85,7 +97,8 @@ pub(crate) fn write_files(run: &Path, signing_key: Option<&Path>) -> Result<Vec<
     let page = run.join("report.html");
     match ksmith_report::RunView::load(run) {
         Ok(view) => {
-            std::fs::write(&page, ksmith_report::html::report(&view)).map_err(RunError::io("write", &page))?
+            let text = ksmith_report::html::report(&view, ksmith_report::html::Links::RunFolder);
+            std::fs::write(&page, text).map_err(RunError::io("write", &page))?;
         }
         Err(error) => notes.push(format!("no report: {error}")),
     }

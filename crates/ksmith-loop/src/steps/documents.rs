@@ -118,8 +118,14 @@ impl Session<'_> {
                 .unwrap_or_default(),
             directions,
             budget: format!(
-                "{:.0} s of wall time, {} full scorings, {} USD",
-                budget.wall_s, budget.candidates, budget.cost_usd
+                "{}, {} full scorings, {} USD",
+                if budget.wall_s.is_finite() {
+                    format!("{:.0} s of wall time", budget.wall_s)
+                } else {
+                    "no limit of wall time".to_owned()
+                },
+                budget.candidates,
+                budget.cost_usd
             ),
         })
     }

@@ -1,7 +1,8 @@
 //! Steps that ask the judge: audit, baseline, quick pass, full pass, promotion, last confirmation.
 
 use ksmith_ledger::{
-    BenchStage, Benched, Confirmed, Decided, Decision, Entry, Promoted, Proposed, Screened, Verdict,
+    BenchStage, Benched, Confirmed, Decided, Decision, Demoted, Entry, Note, Promoted, Proposed, Screened,
+    Verdict,
 };
 use ksmith_task::Candidate;
 
@@ -34,8 +35,9 @@ impl Session<'_> {
             Decision::Reject if verdict.speedup.is_none() => {
                 return Err(RunError::Usage {
                     what: format!("the task's baseline fails its own judge: {}", verdict.code),
-                    fix: "Correct the baseline or the contract; `ksmith lint TASK` shows the evidence."
-                        .into(),
+                    fix:
+                        "Correct the baseline or the contract; `ksmith lint TASK --audit` shows the evidence."
+                            .into(),
                 });
             }
             Decision::Error => return Err(cannot_judge(&verdict)),
@@ -171,10 +173,42 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// By code alone: its last confirmation refused the champion, or did not repeat its gain.
+    pub(crate) fn demote(&mut self, id: &str) -> Result<(), RunError> {
+        let Some(last) = self.memory.finals_of_champion().next_back().cloned() else {
+            return Err(self.contradiction(MemoryError::UnknownCandidate(id.to_owned())));
+        };
+        let champion = self
+            .memory
+            .promotions
+            .iter()
+            .rfind(|promoted| promoted.candidate == id)
+            .and_then(|promoted| promoted.previous.clone());
+        let next = match &champion {
+            Some(champion) => format!("{champion} is champion again"),
+            None => "there is no champion".to_owned(),
+        };
+        let reason = format!(
+            "{id} is demoted: its last confirmation ended with {}; {next}",
+            last.verdict.code
+        );
+        self.progress.event(&Event::Note(&reason));
+        self.append(Demoted {
+            candidate: id.to_owned(),
+            champion,
+            verdict_digest: last.verdict_digest,
+            reason,
+        })?;
+        Ok(())
+    }
+
     pub(crate) fn confirm(&mut self, id: &str, stop: Stop) -> Result<(), RunError> {
-        if self.memory.finals.is_empty() {
+        if self.memory.stop.is_none() {
             self.progress.event(&Event::Stopped(stop));
-            self.note(stop.sentence(), serde_json::json!({ "stop": stop }))?;
+            self.append(Note {
+                text: stop.sentence().to_owned(),
+                data: serde_json::json!({ "stop": stop }),
+            })?;
         }
         self.stage(Stage::Confirm, Some(id));
         let entrant = self.entrant_by_id(id)?;

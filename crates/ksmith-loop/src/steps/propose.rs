@@ -10,9 +10,9 @@ use crate::session::Session;
 use crate::step::closed_directions;
 use crate::{Mechanism, RunError, Stage};
 
-/// Most candidates that one round asks for: enough to keep the quick pass busy, few enough that what the first teach
-/// still helps the last.
-const ROUND: usize = 8;
+/// Most candidates that one round asks for: enough that the one full scoring of a round (about 7 s on a quiet machine)
+/// leaves time to screen 60 a minute, few enough that what the first teach still helps the last.
+const ROUND: usize = 12;
 
 impl Session<'_> {
     pub(crate) fn propose(&mut self) -> Result<(), RunError> {

@@ -14,10 +14,25 @@ pub struct FolderWriter {
 
 impl FolderWriter {
     /// Candidates lie below `root`, or `root` is one itself.
-    pub fn new(root: &Path) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// When there is none: nothing could ever be proposed.
+    pub fn new(root: &Path) -> Result<Self, WriterError> {
+        let writer = Self {
             root: root.to_owned(),
+        };
+        let found = writer.folders().map(|folders| folders.len());
+        if matches!(found, Ok(1..)) {
+            return Ok(writer);
         }
+        let what = match found {
+            Ok(_) => format!("no folder with a `candidate.toml` lies in `{}`", root.display()),
+            Err(error) => crate::arena::chain(&error),
+        };
+        Err(WriterError::Usage {
+            what,
+            fix: "Name a candidate's folder, or a folder of such folders: `--writer folder:PATH`.".into(),
+        })
     }
 
     fn folders(&self) -> Result<Vec<PathBuf>, WriterError> {
@@ -74,7 +89,7 @@ impl Writer for FolderWriter {
             .filter(|folder| !tried(folder))
             .take(wanted.min(1))
             .map(|folder| Proposal {
-                hypothesis: format!("`{}` is faster than the champion", name_of(&folder)),
+                hypothesis: format!("`{}`, as it exists already", name_of(&folder)),
                 predicted_gain: None,
                 direction: name_of(&folder),
                 parent: None,

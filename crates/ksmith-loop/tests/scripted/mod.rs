@@ -1,7 +1,8 @@
 //! A judge and a writer that follow a script: what a candidate is worth stands in its own source.
 //!
 //! A source says `speed 2.0` (over the baseline) and may say `fails GATE/CAUSE` (full pass) or `leaves GATE/CAUSE`
-//! (quick pass). That tests the loop's decisions without compilers and clocks.
+//! (quick pass), `unstated` (the machine allows no statement), `final-noisy` and `final-fails GATE/CAUSE` (last
+//! confirmation). That tests the loop's decisions without compilers and clocks.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 #![expect(
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ksmith_judge::Halt;
 use ksmith_ledger::{
     Audited, Decision, Gate, GateOutcome, GateResult, RevealedSeed, Scope, SeedCommitment, Speedup, Verdict,
 };
@@ -31,6 +33,8 @@ pub(crate) struct Hooks {
     pub(crate) before: Option<Arc<dyn Fn(u32) + Send + Sync>>,
     /// How long each judgement takes.
     pub(crate) pause: Duration,
+    /// Whether the judge leaves off when it is asked to, as the real one does.
+    pub(crate) halts: bool,
 }
 
 pub(crate) struct Script {
@@ -60,6 +64,7 @@ impl Workshop for Script {
             secrets: run.join("secrets"),
             hooks: self.hooks.clone(),
             asked: Arc::clone(&self.asked),
+            halt: Halt::default(),
         }))
     }
 
@@ -77,6 +82,7 @@ struct ScriptedArena {
     secrets: PathBuf,
     hooks: Hooks,
     asked: Arc<Mutex<Vec<String>>>,
+    halt: Halt,
 }
 
 fn text_of(folder: &Path) -> String {
@@ -115,6 +121,13 @@ impl ScriptedArena {
         std::thread::sleep(self.hooks.pause);
     }
 
+    fn is_halted(&self) -> Result<(), ArenaError> {
+        if self.hooks.halts && self.halt.is_wanted() {
+            return Err(ArenaError::Halted);
+        }
+        Ok(())
+    }
+
     fn draw(&self, purpose: &str) {
         use std::io::Write as _;
         let drawn = std::fs::read_to_string(&self.secrets)
@@ -131,6 +144,11 @@ impl ScriptedArena {
 
     fn verdict(&self, entrant: &Entrant, field: &Field) -> Verdict {
         let text = text_of(&entrant.folder);
+        self.verdict_of(entrant, field, after(&text, " fails "), text.contains("unstated"))
+    }
+
+    fn verdict_of(&self, entrant: &Entrant, field: &Field, failed: Option<&str>, unstated: bool) -> Verdict {
+        let text = text_of(&entrant.folder);
         let over = |other: Option<&Entrant>| gain(speed(Some(entrant)) / speed(other));
         let over_champion = over(field.champion.as_ref());
         let gate = |name: Gate, code: Option<&str>| GateResult {
@@ -144,18 +162,22 @@ impl ScriptedArena {
             ms: 1.0,
             evidence: serde_json::Value::Null,
         };
-        let failed = after(&text, "fails ");
         let (decision, code) = match failed {
+            _ if unstated => (Decision::Error, "bench/noisy"),
             Some(code) => (Decision::Reject, code),
             None if over_champion.lower > 1.01 => (Decision::Accept, "accept/confirmed"),
             None if over_champion.point > 1.0 => (Decision::Revise, "gain/undecided"),
             None => (Decision::Reject, "gain/below-floor"),
         };
-        let measured = failed.is_none();
+        let measured = failed.is_none() && !unstated;
         Verdict {
             verdict: decision,
             code: code.to_owned(),
-            gate: failed.map(|_| Gate::Hidden),
+            gate: if unstated {
+                Some(Gate::Bench)
+            } else {
+                failed.map(|_| Gate::Hidden)
+            },
             tier: "native".into(),
             isolation: "scripted".into(),
             scope: Scope::Cpu,
@@ -182,6 +204,10 @@ impl Arena for ScriptedArena {
         text.lines()
             .map(|line| SeedCommitment::new(line, line.as_bytes()))
             .collect()
+    }
+
+    fn halt_when(&mut self, halt: Halt) {
+        self.halt = halt;
     }
 
     fn reveal(&self) -> Vec<RevealedSeed> {
@@ -227,6 +253,7 @@ impl Arena for ScriptedArena {
     fn score(&mut self, candidate: &Entrant, field: &Field) -> Result<Evidence, ArenaError> {
         self.draw("score");
         self.ask("score", candidate);
+        self.is_halted()?;
         Ok(Evidence {
             verdict: self.verdict(candidate, field),
             records: Vec::new(),
@@ -242,7 +269,11 @@ impl Arena for ScriptedArena {
             ..field.clone()
         };
         Ok(Evidence {
-            verdict: self.verdict(champion, &field),
+            verdict: {
+                let text = text_of(&champion.folder);
+                let noisy = text.contains("final-noisy");
+                self.verdict_of(champion, &field, after(&text, "final-fails "), noisy)
+            },
             records: Vec::new(),
             alpha: 0.005,
         })

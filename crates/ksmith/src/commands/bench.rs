@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ksmith_ledger::History;
+use ksmith_ledger::{Decision, History};
 use ksmith_task::ExitCode;
 use serde_json::json;
 
@@ -14,7 +14,8 @@ use crate::ui::Ui;
 /// Measure a candidate against the task's baseline
 ///
 /// Judges the candidate as `ksmith judge` does (a time without a proof does not exist) and shows the times of every
-/// arm. Exit 0 if it was measured, 1 if a gate failed before that.
+/// arm. Exit 0 if the confirmed time ratio to the baseline meets the task's goal, 1 if it does not or a gate failed, 3 if
+/// this machine allows no statement.
 ///
 /// Example: ksmith bench my-kernel --task tasks/softmax
 #[derive(Debug, clap::Args)]
@@ -32,10 +33,19 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
         .last()
         .and_then(|candidate| candidate.bench())
         .cloned();
+    let goal = history.opened.goal;
+    // The bound that counts is that of a confirmed verdict.
+    let confirmed = judged
+        .verdict
+        .as_ref()
+        .filter(|verdict| verdict.verdict == Decision::Accept)
+        .and_then(|verdict| verdict.over_baseline);
+    let met = confirmed.is_some_and(|gain| gain.lower >= 1.0 / goal);
     let value = json!({
         "run": judged.run,
         "code": judged.verdict.as_ref().map(|verdict| &verdict.code),
         "bench": bench,
+        "goal": { "ratio": goal, "met": met },
         "scope": history.opened.scope,
         "scope_note": history.opened.scope_note,
     });
@@ -70,12 +80,20 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
                 let _ = writeln!(text, "{} pairs in {} process sets", bench.pairs, bench.sets);
             }
         }
+        let _ = writeln!(
+            text,
+            "goal: at most {goal:.2} of the baseline's time, confirmed: {}",
+            if met { "met" } else { "not met" }
+        );
+        if let Some(verdict) = &judged.verdict {
+            judge::explain(verdict, &mut text);
+            let _ = writeln!(text);
+        }
         let _ = writeln!(text, "run {}. {}", judged.run, history.opened.scope_note);
         text
     })?;
-    Ok(if bench.is_some() {
-        ExitCode::Done
-    } else {
-        ExitCode::NotAccepted
+    Ok(match judge::exit_code(judged.verdict.as_ref()) {
+        ExitCode::Done if !met => ExitCode::NotAccepted,
+        code => code,
     })
 }

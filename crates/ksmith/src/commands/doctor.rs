@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
         noise: (!args.no_noise).then(noise),
         load: Some(quiet::wait(Duration::ZERO)),
         data_dir: place::data_dir(),
-        kernel_program: None,
+        kernel_program: kernel_program(),
         rental: None,
     });
     ui.result(&json!({ "diagnosis": diagnosis, "machine": machine }), || {
@@ -54,6 +54,12 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
     } else {
         ExitCode::Environment
     })
+}
+
+/// This program as the one that launches the kernel to be profiled.
+fn kernel_program() -> Option<Vec<String>> {
+    let program = std::env::current_exe().ok()?;
+    Some(vec![program.to_str()?.to_owned(), "probe-kernel".to_owned()])
 }
 
 /// What the sandbox says of itself, for crates that do not know it.

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
         None => history.champion().ok_or_else(|| {
             Failure::new(
                 ExitCode::NotAccepted,
-                "the run has no champion: the baseline stands",
+                format!("the run has no champion: {}", history.without_champion()),
             )
         })?,
     };
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
     let value = json!({ "run": history.opened.run, "candidate": candidate.id(), "folder": args.out, "certificate": certified });
     ui.result(&value, || {
         let note = if certified {
-            "with its certificate"
+            "with its certificate (`ksmith verify` checks the folder)"
         } else {
             "without a certificate"
         };

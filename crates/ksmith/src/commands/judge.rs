@@ -62,8 +62,8 @@ pub(crate) fn judge(args: &Args, ui: &Ui) -> Result<Judged, crate::failure::Fail
 pub(crate) fn exit_code(verdict: Option<&Verdict>) -> ExitCode {
     match verdict.map(|verdict| verdict.verdict) {
         Some(Decision::Accept) => ExitCode::Done,
-        Some(Decision::Revise | Decision::Reject | Decision::Ambiguous) => ExitCode::NotAccepted,
-        Some(Decision::Error) => ExitCode::Environment,
+        Some(Decision::Revise | Decision::Reject) => ExitCode::NotAccepted,
+        Some(Decision::Ambiguous | Decision::Error) => ExitCode::Environment,
         None => ExitCode::NotAccepted,
     }
 }
@@ -102,6 +102,12 @@ fn show(judged: &Judged, ui: &mut Ui) -> Outcome {
 /// A verdict for people, with what the failed gates saw.
 pub(crate) fn text(verdict: &Verdict, width: u16) -> String {
     let mut text = ksmith_report::table::verdict(verdict, width);
+    explain(verdict, &mut text);
+    text
+}
+
+/// What the failed gates saw, and what to do where nothing could be said.
+pub(crate) fn explain(verdict: &Verdict, text: &mut String) {
     for gate in verdict
         .gates
         .iter()
@@ -112,5 +118,10 @@ pub(crate) fn text(verdict: &Verdict, width: u16) -> String {
             let _ = write!(text, "\n{}: {evidence}", gate.name);
         }
     }
-    text
+    if !verdict.verdict.is_statement() {
+        let _ = write!(
+            text,
+            "\nNo statement was possible; `ksmith doctor` shows what this machine lacks, and its noise."
+        );
+    }
 }

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
     let value = json!({
         "passed": passed,
         "findings": report.findings,
-        "acceptance": report.acceptance,
+        "acceptance": if report.passes() { report.acceptance.as_slice() } else { &[] },
         "scoring": report.scoring,
         "audit": audits.iter().map(|(instance, audit)| json!({ "instance": instance, "audit": audit })).collect::<Vec<_>>(),
         "contract": full,
@@ -65,6 +65,10 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
             if let Some(help) = &finding.help {
                 let _ = writeln!(text, "  help: {help}");
             }
+        }
+        if !report.passes() {
+            let _ = writeln!(text, "The contract cannot be used as it stands.");
+            return text;
         }
         let _ = writeln!(text, "Accepted when:");
         for condition in &report.acceptance {

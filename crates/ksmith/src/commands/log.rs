@@ -74,7 +74,7 @@ fn list(ui: &mut Ui) -> Outcome {
                             champion.id(),
                             champion.over_baseline().map_or_else(String::new, show_gain)
                         ),
-                        None => "the baseline stands".to_owned(),
+                        None => history.without_champion(),
                     };
                     let at = &history.opened_at;
                     writeln!(
@@ -180,6 +180,7 @@ fn gist(entry: &ksmith_ledger::Entry) -> String {
         Entry::Decided(decided) => format!("{} {}", decided.candidate, decided.reason),
         Entry::Confirmed(confirmed) => format!("{} {}", confirmed.candidate, confirmed.reason),
         Entry::Promoted(promoted) => promoted.candidate.clone(),
+        Entry::Demoted(demoted) => demoted.reason.clone(),
         Entry::Resumed(resumed) => format!("by {}", resumed.tool),
         Entry::Interrupted(interrupted) => interrupted.reason.clone(),
         Entry::BudgetSpent(budget) => format!("{:.1} s, {} scorings", budget.wall_s, budget.candidates),

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, Write as _};
 use std::path::PathBuf;
 
 use ksmith_task::ExitCode;
-use ksmith_task::abi::prototype_parse;
+use ksmith_task::abi::{Parameter, Prototype, prototype_parse};
 use ksmith_task::scaffold::{self, ScaffoldError, Start};
 use serde_json::json;
 
@@ -67,15 +67,57 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
         };
         Failure::of(code, &error)
     })?;
-    ui.result(&json!({ "task": folder, "files": written }), || {
-        let mut text = String::new();
-        for file in &written {
-            text.push_str(&format!("{}\n", file.display()));
-        }
-        text.push_str(&format!("Next: ksmith lint {}", folder.display()));
-        text
-    })?;
+    let guesses = match &start {
+        Start::Prototype(prototype) => guesses(prototype),
+        Start::Family(_) => Vec::new(),
+    };
+    ui.result(
+        &json!({ "task": folder, "files": written, "guesses": guesses }),
+        || {
+            let mut text = String::new();
+            for file in &written {
+                text.push_str(&format!("{}\n", file.display()));
+            }
+            for guess in &guesses {
+                text.push_str(&format!("guess: {guess}\n"));
+            }
+            if !guesses.is_empty() {
+                text.push_str("Next: correct the guesses in task.toml, write the two C files, then\n      ");
+            } else {
+                text.push_str("Next: ");
+            }
+            text.push_str(&format!("ksmith lint {}", folder.display()));
+            text
+        },
+    )?;
     Ok(ExitCode::Done)
+}
+
+/// What a prototype does not say and the contract had to.
+fn guesses(prototype: &Prototype) -> Vec<String> {
+    let axes: Vec<&str> = prototype
+        .parameters
+        .iter()
+        .filter_map(|parameter| match parameter {
+            Parameter::Axis(name) => Some(name.as_str()),
+            _ => None,
+        })
+        .collect();
+    let shape = axes.join(", ");
+    let mut guesses = Vec::new();
+    for parameter in &prototype.parameters {
+        match parameter {
+            Parameter::Input(name, dtype) => guesses.push(format!("input `{name}` is {dtype} [{shape}]")),
+            Parameter::Output(name, dtype) => {
+                guesses.push(format!("output `{name}` is {dtype} [{shape}], and its tolerance"));
+            }
+            Parameter::Scalar(name, _) => guesses.push(format!("scalar `{name}` is 1")),
+            Parameter::Axis(name) => {
+                guesses.push(format!("axis `{name}`: its largest size, and the workload's"))
+            }
+        }
+    }
+    guesses
 }
 
 fn families(ui: &mut Ui) -> Outcome {

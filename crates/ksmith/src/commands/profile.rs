@@ -1,38 +1,72 @@
 //! `ksmith profile`
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use ksmith_report::clean_line;
+use ksmith_report::{clean, clean_line};
 use ksmith_task::ExitCode;
 
 use super::Outcome;
 use crate::failure::Failure;
 use crate::ui::Ui;
 
-/// Read a CPU candidate's machine code: vector width, spills, calls in hot loops, and a model of its inner loop
+/// Read a CPU candidate's machine code, or a profile that Nsight Compute made
 ///
-/// Nothing is run: the figures are a model of the code and say so. Hints for whoever writes kernels, never evidence.
+/// Of a candidate: vector width, spills, calls in hot loops, and a model of its inner loop; nothing is run, and the
+/// figures say that they are a model. With `--import`: six dimensions read by rules, and a digest of at most 2 KiB that
+/// ends in one next edit. Hints for whoever writes kernels, never evidence.
 ///
-/// Example: ksmith profile my-kernel
+/// Example: ksmith profile --import profile.csv
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The candidate's folder
-    candidate: PathBuf,
+    #[arg(required_unless_present = "import", conflicts_with = "import")]
+    candidate: Option<PathBuf>,
+    /// A report of Nsight Compute: its raw page as CSV (`ncu --csv --page raw`), or an `.ncu-rep` file
+    #[arg(long, value_name = "FILE")]
+    import: Option<PathBuf>,
+    /// With --import: the kernel to read [default: the one that took longest]
+    #[arg(long, value_name = "NAME", requires = "import")]
+    kernel: Option<String>,
     /// Compile without a sandbox where the kernel gives none
     #[arg(long)]
     unsandboxed: bool,
 }
 
 pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
-    let sandbox = super::run::sandbox(args.unsandboxed);
-    let outcome = ksmith_loop::profile(&args.candidate, sandbox)?.map_err(|refusal| {
+    match (&args.import, &args.candidate) {
+        (Some(file), _) => import(file, args.kernel.as_deref(), ui),
+        (None, Some(candidate)) => model(candidate, args.unsandboxed, ui),
+        (None, None) => Err(Failure::usage(
+            "name a candidate's folder, or a report with `--import`",
+        )),
+    }
+}
+
+fn import(file: &Path, kernel: Option<&str>, ui: &mut Ui) -> Outcome {
+    let imported = ksmith_loop::import_profile(file, kernel)?;
+    ui.result(&imported, || {
+        let mut text = clean(&imported.digest.text);
+        if imported.kernels.len() > 1 {
+            let others = imported.kernels.join(", ");
+            let _ = write!(
+                text,
+                "\nThe report holds {} kernels; `--kernel NAME` reads another: {}",
+                imported.kernels.len(),
+                clean_line(&others)
+            );
+        }
+        text
+    })?;
+    Ok(ExitCode::Done)
+}
+
+fn model(candidate: &Path, unsandboxed: bool, ui: &mut Ui) -> Outcome {
+    let sandbox = super::run::sandbox(unsandboxed);
+    let outcome = ksmith_loop::profile(candidate, sandbox)?.map_err(|refusal| {
         Failure::new(
             ExitCode::NotAccepted,
-            format!(
-                "the candidate does not compile: {}",
-                ksmith_report::clean(&refusal)
-            ),
+            format!("the candidate does not compile: {}", clean(&refusal)),
         )
     })?;
     ui.result(&outcome, || {

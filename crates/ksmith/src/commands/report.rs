@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use ksmith_report::html::Links;
 use ksmith_report::{RunView, html, table};
 use ksmith_task::ExitCode;
 use serde_json::json;
@@ -28,7 +29,12 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
     let found = place::find(&args.run)?;
     let view = RunView::load(&found.dir).map_err(|error| Failure::of(ExitCode::Changed, &error))?;
     let out = args.out.clone().unwrap_or_else(|| found.dir.join("report.html"));
-    std::fs::write(&out, html::report(&view)).map_err(|error| {
+    // Links to files of the run only where the page lies beside them.
+    let links = match &args.out {
+        None => Links::RunFolder,
+        Some(_) => Links::Alone,
+    };
+    std::fs::write(&out, html::report(&view, links)).map_err(|error| {
         Failure::new(
             ExitCode::Environment,
             format!("cannot write `{}`: {error}", out.display()),

@@ -8,15 +8,16 @@ use ksmith_task::Backend;
 use super::{Outcome, place, summary};
 use crate::live::Live;
 use crate::ui::Ui;
-use crate::{duration, signals};
+use crate::{duration, numbers, signals};
 
 /// Search for a faster kernel until the budget, a plateau or the goal
 ///
 /// Locks and audits the task, writes a draft and a plan, lets the writer propose candidates, and judges each one:
 /// compiled, proved against the float64 reference on hidden cases, measured against the baseline in the same run.
-/// Ends with a confirmed champion and its certificate, or with "the baseline stands" (exit 1). Each dtype instance
-/// has a run of its own under `.ksmith/runs`; they share the budget. Ctrl-C stops after the step in flight; `ksmith
-/// resume` goes on.
+/// Ends with a confirmed champion and its certificate, with "the baseline stands" (exit 1), or, where this machine was
+/// too busy or too noisy for any statement, with just that (exit 3; `ksmith doctor` shows the noise). Each dtype instance
+/// has a run of its own under `.ksmith/runs`; they share the budget. The wall time is a hard stop, the last confirmation
+/// included. Ctrl-C stops within seconds and throws the step in flight away; `ksmith resume` goes on.
 ///
 /// Example: ksmith run tasks/softmax --wall 5m
 #[derive(Debug, clap::Args)]
@@ -30,16 +31,16 @@ pub(crate) struct Args {
     #[arg(long = "type", value_name = "VARIABLE=DTYPE")]
     types: Vec<TypePick>,
     /// Wall time for all instances together, for example 90s or 20m [default: the task's]
-    #[arg(long, value_parser = duration::parse, value_name = "DURATION")]
+    #[arg(long, value_parser = duration::parse_some, value_name = "DURATION")]
     wall: Option<f64>,
     /// Full scorings for all instances together; screened candidates are counted apart [default: the task's]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_parser = numbers::count, allow_negative_numbers = true, value_name = "NUMBER")]
     candidates: Option<u64>,
     /// Money for models in US dollars [default: the task's]
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_parser = numbers::money, allow_negative_numbers = true, value_name = "USD")]
     cost_usd: Option<f64>,
     /// Seed of the writer's choices; never of the judge's cases
-    #[arg(long, default_value_t = 0, value_name = "NUMBER")]
+    #[arg(long, value_parser = numbers::seed, allow_negative_numbers = true, default_value = "0", value_name = "NUMBER")]
     seed: u64,
     /// Who proposes: `search`, or `folder:PATH` with candidates that exist already
     #[arg(long, default_value = "search", value_name = "WRITER")]

@@ -40,6 +40,13 @@ fn text(instance: &InstanceOutcome, width: u16) -> Result<String, Failure> {
     let view = RunView::load(&instance.dir).map_err(|error| Failure::of(ExitCode::Changed, &error))?;
     let mut text = table::summary(&view, width);
     let _ = write!(text, "\n{}", view.headline());
+    if instance.no_statement {
+        let _ = write!(
+            text,
+            "\nNo statement was possible: this machine was too busy or too noisy. `ksmith doctor` shows its noise; run \
+             again on a quieter one."
+        );
+    }
     let _ = write!(text, "\nfolder: {}", instance.dir.display());
     if instance.outcome == RunEnd::Interrupted {
         let _ = write!(text, "\nInterrupted; `ksmith resume {}` goes on.", instance.run);

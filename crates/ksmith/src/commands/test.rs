@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
     let verdict = ksmith_loop::test(&args.candidate, &args.task, &args.types, sandbox)?;
     let failed = ksmith_loop::first_failure(&verdict);
     let value = json!({
-        "passed": failed.is_none(),
+        "passed": failed.is_none() && verdict.verdict.is_statement(),
         "code": failed,
         "gates": summary::gates(&verdict),
         "tier": verdict.tier,
@@ -43,9 +43,13 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
         "scope_note": verdict.scope_note,
     });
     let width = ui.width();
-    ui.result(&value, || judge::text(&verdict, width))?;
+    ui.result(&value, || {
+        let mut text = ksmith_report::table::proof(&verdict, failed.as_deref(), width);
+        judge::explain(&verdict, &mut text);
+        text
+    })?;
     Ok(match (failed, verdict.verdict) {
-        (None, ksmith_ledger::Decision::Error) => ExitCode::Environment,
+        (None, decision) if !decision.is_statement() => ExitCode::Environment,
         (None, _) => ExitCode::Done,
         (Some(_), _) => ExitCode::NotAccepted,
     })
