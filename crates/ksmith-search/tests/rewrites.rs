@@ -74,16 +74,24 @@ fn a_stencil_and_a_byte_kernel_are_rewritten_and_stay_right() {
 }
 
 #[test]
-fn a_histogram_is_never_marked_as_independent() {
+fn a_histogram_is_counted_in_several_tables_and_never_marked_as_independent() {
     let task = Task::load(folder("histogram")).expect("the task loads");
     let scratch = tempfile::tempdir().expect("a temporary folder");
-    for proposal in proposals(&task, "source-loops", scratch.path()) {
+    let found = proposals(&task, "source-loops", scratch.path());
+    let mut several = 0;
+    for proposal in &found {
         let text = std::fs::read_to_string(proposal.folder.join("kernel.c")).expect("a source");
-        let counting = text.find("count[x[i]]").expect("the counting loop");
+        several += usize::from(text.contains("count_ways[3][x[(i + 3)]] += 1;"));
+        let counting = text.find("[x[").expect("the counting loop");
         let before = text[..counting].rfind("for (").expect("its head");
         let line = text[..before].trim_end().lines().last().unwrap_or_default();
         assert!(!line.contains("#pragma"), "{text}");
     }
+    assert_eq!(several, 2, "{found:?}");
+    if has_gcc() {
+        prove(&task, &found);
+    }
+    let scratch = tempfile::tempdir().expect("a temporary folder");
     assert_eq!(proposals(&task, "source-flags", scratch.path()).len(), 6);
 }
 

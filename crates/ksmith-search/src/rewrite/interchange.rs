@@ -31,7 +31,7 @@ pub(super) fn strips(source: &Source<'_>) -> Option<String> {
     (!edits.is_empty()).then(|| edits.apply(source.text))
 }
 
-fn mentions(source: &Source<'_>, node: Node<'_>, name: &str) -> bool {
+pub(super) fn mentions(source: &Source<'_>, node: Node<'_>, name: &str) -> bool {
     source
         .all(node, "identifier")
         .into_iter()
@@ -149,7 +149,7 @@ fn rewritten(source: &Source<'_>, outer: Node<'_>) -> Option<String> {
 }
 
 /// The text of `node` with an identifier replaced.
-fn replaced(source: &Source<'_>, node: Node<'_>, name: &str, by: &str) -> String {
+pub(super) fn replaced(source: &Source<'_>, node: Node<'_>, name: &str, by: &str) -> String {
     let mut edits = Edits::default();
     for word in source.all(node, "identifier") {
         if source.text_of(word) == name {

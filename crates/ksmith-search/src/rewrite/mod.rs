@@ -8,7 +8,9 @@ mod interchange;
 mod loops;
 mod math;
 mod source;
+mod ways;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -59,6 +61,7 @@ struct Recipe {
     polynomial_exp: bool,
     narrow_sums: bool,
     interchange: bool,
+    several_tables: bool,
 }
 
 struct Plan {
@@ -75,6 +78,7 @@ const NOTHING: Recipe = Recipe {
     polynomial_exp: false,
     narrow_sums: false,
     interchange: false,
+    several_tables: false,
 };
 const SIMD: Recipe = Recipe {
     restrict: true,
@@ -97,7 +101,29 @@ const WIDE_FLAGS: &[&str] = &[
 ];
 
 /// Rewrites of loops, the most promising first. One that changes nothing is left out.
-const LOOP_PLANS: [Plan; 9] = [
+const LOOP_PLANS: [Plan; 11] = [
+    Plan {
+        label: "tables",
+        idea: "A table of counts is kept once per turn of an unrolled loop, so that no turn waits for another's store.",
+        predicted: 1.6,
+        recipe: Recipe {
+            restrict: true,
+            several_tables: true,
+            ..NOTHING
+        },
+        flags: &[],
+    },
+    Plan {
+        label: "tables-unroll",
+        idea: "A table of counts per turn, in a loop that the compiler unrolls further.",
+        predicted: 1.55,
+        recipe: Recipe {
+            restrict: true,
+            several_tables: true,
+            ..NOTHING
+        },
+        flags: &["-funroll-loops"],
+    },
     Plan {
         label: "interchange",
         idea: "Columns are summed in strips, so that memory is read along its rows.",
@@ -270,6 +296,7 @@ pub(crate) fn directions(baseline: &Candidate, contract: &Contract) -> Vec<(Dire
         libraries: program.libraries.clone(),
         sources,
     };
+    let tables = tables(contract);
     let mut loops: Vec<Rewrite> = Vec::new();
     for plan in &LOOP_PLANS {
         let recipe = Recipe {
@@ -278,7 +305,7 @@ pub(crate) fn directions(baseline: &Candidate, contract: &Contract) -> Vec<(Dire
         };
         let sources: Option<Vec<_>> = original
             .iter()
-            .map(|(path, text)| Some((path.clone(), apply(text, &program.entry, recipe)?)))
+            .map(|(path, text)| Some((path.clone(), apply(text, &program.entry, recipe, &tables)?)))
             .collect();
         let Some(sources) = sources else { continue };
         let rewrite = build(plan, sources);
@@ -322,9 +349,31 @@ pub(crate) fn directions(baseline: &Candidate, contract: &Contract) -> Vec<(Dire
     directions
 }
 
+/// Outputs of fixed size by their position among the entry's parameters, with their numbers of elements.
+fn tables(contract: &Contract) -> BTreeMap<usize, usize> {
+    let fixed = |output: &ksmith_task::contract::Output| {
+        output
+            .shape
+            .iter()
+            .map(|size| size.text().trim().parse::<usize>().ok())
+            .product::<Option<usize>>()
+    };
+    contract
+        .outputs
+        .iter()
+        .filter(|output| output.inplace.is_none())
+        .enumerate()
+        .filter_map(|(at, output)| Some((contract.inputs.len() + at, fixed(output)?)))
+        .filter(|(_, size)| *size <= ways::MOST)
+        .collect()
+}
+
 /// The rewritten text; `None` where the recipe's main idea finds nothing to do in a file that defines the entry.
-fn apply(text: &str, entry: &str, recipe: Recipe) -> Option<String> {
+fn apply(text: &str, entry: &str, recipe: Recipe, tables: &BTreeMap<usize, usize>) -> Option<String> {
     let mut text = text.to_owned();
+    if recipe.several_tables {
+        text = ways::several(&Source::parse(&text)?, entry, tables)?;
+    }
     if recipe.interchange {
         let source = Source::parse(&text)?;
         match interchange::strips(&source) {

@@ -1,11 +1,15 @@
 use super::*;
 
+fn none() -> BTreeMap<usize, usize> {
+    BTreeMap::new()
+}
+
 const SOFTMAX: &str = include_str!("../../../../tasks/softmax/baseline/cpu/kernel.c");
 const COLUMNS: &str = include_str!("../../../../tasks/column_sum/baseline/cpu/kernel.c");
 const SCAN: &str = include_str!("../../../../tasks/scan/baseline/cpu/kernel.c");
 
 fn marked(text: &str) -> Option<String> {
-    apply(text, "f", SIMD)
+    apply(text, "f", SIMD, &none())
 }
 
 #[test]
@@ -17,6 +21,7 @@ fn reductions_and_independent_loops_are_marked() {
             polynomial_exp: true,
             ..SIMD
         },
+        &none(),
     )
     .expect("softmax is rewritten");
     assert!(text.contains("#pragma omp simd reduction(max:max)"), "{text}");
@@ -30,7 +35,7 @@ fn reductions_and_independent_loops_are_marked() {
 
 #[test]
 fn a_carried_sum_that_is_stored_is_not_marked() {
-    assert_eq!(apply(SCAN, "scan", SIMD), None);
+    assert_eq!(apply(SCAN, "scan", SIMD, &none()), None);
 }
 
 #[test]
@@ -68,6 +73,7 @@ fn columns_are_summed_in_strips() {
             interchange: true,
             ..SIMD
         },
+        &none(),
     )
     .expect("columns are rewritten");
     assert!(
@@ -87,7 +93,8 @@ fn a_column_loop_that_reads_its_result_is_not_interchanged() {
             Recipe {
                 interchange: true,
                 ..SIMD
-            }
+            },
+            &none(),
         ),
         None
     );
@@ -96,7 +103,56 @@ fn a_column_loop_that_reads_its_result_is_not_interchanged() {
 #[test]
 fn text_that_is_not_c_is_left_alone() {
     assert_eq!(
-        apply("template <class T> T f(T x) { return x ;; ] }", "f", SIMD),
+        apply(
+            "template <class T> T f(T x) { return x ;; ] }",
+            "f",
+            SIMD,
+            &none()
+        ),
         None
     );
+}
+
+fn several(text: &str) -> Option<String> {
+    let recipe = Recipe {
+        several_tables: true,
+        ..NOTHING
+    };
+    apply(text, "f", recipe, &BTreeMap::from([(1, 256)]))
+}
+
+#[test]
+fn counts_in_a_table_of_fixed_size_are_kept_several_times() {
+    for change in [
+        "count[x[i]] += 1;",
+        "count[x[i]]++;",
+        "{ count[x[i] & 15] += 3; }",
+    ] {
+        let text = format!(
+            "void f(const uint8_t *x, int64_t *count, int64_t n) {{ for (int64_t i = 0; i < n; i++) {change} }}"
+        );
+        let found = several(&text).unwrap_or_else(|| panic!("{change} is not rewritten"));
+        assert!(found.contains("int64_t count_ways[4][256]"), "{found}");
+        assert!(found.contains("count_ways[3][x[(i + 3)]"), "{found}");
+    }
+}
+
+#[test]
+fn tables_that_are_read_or_not_whole_or_not_fixed_are_left_alone() {
+    for change in [
+        "count[count[i]] += 1;",
+        "count[x[i]] += x[i];",
+        "count[x[i]] -= 1;",
+        "other[x[i]] += 1;",
+        "count[next(i)] += 1;",
+        "count[0] += 1;",
+        "{ count[x[i]] += 1; other[i] = count[0]; }",
+    ] {
+        let text = format!(
+            "void f(const uint8_t *x, int64_t *count, int64_t *other, int64_t n) {{ for (int64_t i = 0; i < n; i++) {change} }}"
+        );
+        assert_eq!(several(&text), None, "{change}");
+    }
+    let floats = "void f(const uint8_t *x, float *count, int64_t n) { for (int64_t i = 0; i < n; i++) count[x[i]] += 1; }";
+    assert_eq!(several(floats), None);
 }
