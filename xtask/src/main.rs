@@ -9,6 +9,7 @@ mod aa;
 mod delay;
 mod record;
 mod redteam;
+mod spaces;
 
 use std::process::ExitCode;
 
@@ -34,6 +35,8 @@ enum Chore {
     Redteam(redteam::RedteamArgs),
     /// Remove each gate of the judge in turn and see what gets through
     Mutation(redteam::MutationArgs),
+    /// Score the offline agent's strategy on recorded spaces, out of sample
+    Spaces(spaces::SpacesArgs),
 }
 
 /// What a chore may fail with; shown and done.
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Chore::RecordAa(args) => record::run(&args),
         Chore::Redteam(args) => redteam::redteam(&args),
         Chore::Mutation(args) => redteam::mutation(&args),
+        Chore::Spaces(args) => spaces::spaces(&args),
     };
     match done {
         Ok(code) => code,

@@ -267,7 +267,12 @@ pub(crate) fn finish(
     let wall_s = session.memory.spent.wall_s;
     let written = crate::steps::write_files(dir, signing_key);
     if let (Sitting::Closed, Some(cache)) = (driven?, cache)
-        && let Some(cause) = crate::tuner::remember(&ksmith_ledger::History::load(dir)?, cache)
+        && let Some(cause) = crate::tuner::remember(
+            &ksmith_ledger::History::load(dir)?,
+            &session.instance,
+            session.backend,
+            cache,
+        )
     {
         session
             .progress

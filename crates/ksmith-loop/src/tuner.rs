@@ -5,7 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use ksmith_ledger::{Decision, History, Role};
-use ksmith_search::{Cache, CacheEntry, Config};
+use ksmith_search::{Cache, CacheEntry, Config, mean_axes};
+use ksmith_task::Instance;
+use ksmith_task::contract::Backend;
 
 /// Where the cache lies.
 pub(crate) fn path(home: &Path) -> PathBuf {
@@ -13,15 +15,21 @@ pub(crate) fn path(home: &Path) -> PathBuf {
 }
 
 /// Appends what a closed run measured. Only ordering is at stake, so a cache that cannot be written is a note.
-pub(crate) fn remember(history: &History, path: &Path) -> Option<String> {
-    entries(history)
+pub(crate) fn remember(
+    history: &History,
+    instance: &Instance,
+    backend: Backend,
+    path: &Path,
+) -> Option<String> {
+    entries(history, instance, backend)
         .iter()
         .find_map(|entry| Cache::append(path, entry).err())
         .map(|error| error.to_string())
 }
 
-fn entries(history: &History) -> Vec<CacheEntry> {
+fn entries(history: &History, instance: &Instance, backend: Backend) -> Vec<CacheEntry> {
     let opened = &history.opened;
+    let axes = mean_axes(instance.workloads(backend).map(|workload| &workload.axes));
     let mut candidates: Vec<_> = history.candidates.iter().collect();
     // Figures are over the champion of their round, which changes at its end.
     candidates.sort_by_key(|candidate| (candidate.proposed.round, candidate.promoted.is_some()));
@@ -60,11 +68,12 @@ fn entries(history: &History) -> Vec<CacheEntry> {
             continue;
         }
         entries.push(CacheEntry {
-            schema: 1,
+            schema: 2,
             machine: opened.device.to_string(),
             family: proposed.family.clone(),
             instance: opened.instance.clone(),
             structure: proposed.direction.clone(),
+            axes: axes.clone(),
             config: config.to_string(),
             prior: proposed.predicted.map_or(1.0, |gain| champion / gain),
             time,

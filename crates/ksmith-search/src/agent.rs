@@ -14,12 +14,14 @@ use ksmith_task::{Brief, Candidate, DType, Digest, Instance, Proposal, Task};
 
 use crate::folder::write_manifest;
 use crate::history::{History, with_label};
+use crate::manifest::WORKERS;
 use crate::prior::{Setting, predict};
 use crate::render::render;
 use crate::rewrite::{self, Rewrite};
 use crate::signature::bind;
-use crate::strategy::{Ranked, next};
-use crate::{Binding, Cache, Config, Facts, Library, SearchError, Space, Structure};
+use crate::strategy::{Ranked, Settings, next_with_seeds};
+use crate::transfer::Target;
+use crate::{Binding, Cache, Config, Facts, Library, SearchError, Space, Structure, mean_axes};
 
 /// A direction is left after so many rounds without a gain.
 const TRIES_PER_DIRECTION: usize = 5;
@@ -170,15 +172,14 @@ impl SearchAgent {
             space: &fitted.space,
             priors: fitted.priors.clone(),
         };
-        let mut configs = Vec::new();
-        if tried.is_empty() {
-            configs.extend(self.transferred(fitted).into_iter().take(wanted.div_ceil(2)));
-        }
-        for config in next(&ranked, &tried, wanted, mix(brief.seed, name)) {
-            if configs.len() < wanted && !configs.contains(&config) {
-                configs.push(config);
-            }
-        }
+        let configs = next_with_seeds(
+            &ranked,
+            &tried,
+            &self.transferred(brief, fitted),
+            wanted,
+            mix(brief.seed, name),
+            Settings::default(),
+        );
 
         let parent = history
             .of_direction(name)
@@ -187,7 +188,13 @@ impl SearchAgent {
         let mut seen = BTreeSet::new();
         let mut proposals = Vec::new();
         for config in configs {
-            let text = render(&self.library, &fitted.structure, &fitted.binding, &config)?;
+            let text = render(
+                &self.library,
+                &fitted.structure,
+                &fitted.binding,
+                &config,
+                &self.facts,
+            )?;
             let body = text.split_once('\n').map_or(text.as_str(), |(_, body)| body);
             if !seen.insert(Digest::of(body.as_bytes())) {
                 continue;
@@ -197,6 +204,7 @@ impl SearchAgent {
                 .iter()
                 .map(|flag| (*flag).to_owned())
                 .chain(fitted.structure.manifest.flags.iter().cloned())
+                .chain((config.get(WORKERS) > Some(1)).then(|| "-fopenmp".to_owned()))
                 .collect();
             write_manifest(
                 &folder,
@@ -224,13 +232,17 @@ impl SearchAgent {
         Ok(proposals)
     }
 
-    /// The best configurations of this structure in earlier runs, of the nearest sizes first.
-    fn transferred(&self, fitted: &Fitted) -> Vec<Config> {
-        self.cache
-            .best_of(&fitted.structure.manifest.name)
-            .into_iter()
-            .filter(|config| fitted.space.configs.contains(config))
-            .collect()
+    /// What was best on the nearest tasks of earlier runs.
+    fn transferred(&self, brief: &Brief, fitted: &Fitted) -> Vec<Config> {
+        Target {
+            family: &brief.family,
+            structure: &fitted.structure.manifest.name,
+            instance: &brief.instance,
+            axes: &mean_axes(brief.workloads.iter().map(|workload| &workload.axes)),
+            space: &fitted.space,
+            priors: &fitted.priors,
+        }
+        .seeds(self.cache.entries())
     }
 
     fn prepare(&mut self, brief: &Brief) -> Result<&Prepared, SearchError> {
@@ -316,7 +328,7 @@ impl SearchAgent {
         if !fits {
             return None;
         }
-        let mut space = Space::of(manifest, &largest.env);
+        let mut space = Space::of(manifest, &largest.env, self.facts.threads);
         let mut priors = Vec::with_capacity(space.configs.len());
         space
             .configs

@@ -2,19 +2,21 @@
 //!
 //! The cache only orders what is tried. A number from it never reaches a verdict or a report as a measurement.
 
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
 
+use ksmith_task::AxisValues;
 use serde::{Deserialize, Serialize};
 
-use crate::{Config, SearchError};
+use crate::SearchError;
 
 /// One measured configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheEntry {
-    /// Version of the format: 1.
+    /// Version of the format: 2; 1 had no `axes`.
     pub schema: u32,
     /// Digest of the machine it was measured on.
     pub machine: String,
@@ -24,6 +26,9 @@ pub struct CacheEntry {
     pub instance: String,
     /// Structure.
     pub structure: String,
+    /// Sizes of the dev workloads: the geometric mean of each axis.
+    #[serde(default)]
+    pub axes: BTreeMap<String, f64>,
     /// Configuration, such as `lanes=16 unroll=2`.
     pub config: String,
     /// Predicted time as a ratio to plain C.
@@ -32,6 +37,19 @@ pub struct CacheEntry {
     pub time: Option<f64>,
     /// Code of the verdict.
     pub code: String,
+}
+
+/// The geometric mean of each axis over workloads, as [`CacheEntry::axes`] holds it.
+pub fn mean_axes<'a>(workloads: impl IntoIterator<Item = &'a AxisValues>) -> BTreeMap<String, f64> {
+    let mut logs: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    for (name, size) in workloads.into_iter().flatten() {
+        let (sum, count) = logs.entry(name.clone()).or_default();
+        *sum += (*size as f64).max(1.0).ln();
+        *count += 1.0;
+    }
+    logs.into_iter()
+        .map(|(name, (sum, count))| (name, (sum / count).exp()))
+        .collect()
 }
 
 /// All entries, oldest first.
@@ -95,42 +113,20 @@ impl Cache {
         self.entries.retain(|entry| entry.machine == machine);
         self
     }
-
-    /// The best configuration of each instance that a structure was measured on, fastest first.
-    pub(crate) fn best_of(&self, structure: &str) -> Vec<Config> {
-        let mut best: Vec<&CacheEntry> = Vec::new();
-        for entry in self
-            .entries
-            .iter()
-            .filter(|entry| entry.structure == structure && entry.time.is_some())
-        {
-            match best.iter_mut().find(|known| known.instance == entry.instance) {
-                Some(known) if entry.time < known.time => *known = entry,
-                Some(_) => {}
-                None => best.push(entry),
-            }
-        }
-        best.sort_by(|a, b| a.time.unwrap_or(f64::MAX).total_cmp(&b.time.unwrap_or(f64::MAX)));
-        let mut configs: Vec<Config> = best
-            .iter()
-            .filter_map(|entry| Config::parse(&entry.config))
-            .collect();
-        configs.dedup();
-        configs
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    pub(super) fn entry(config: &str, time: Option<f64>) -> CacheEntry {
+    fn entry(config: &str, time: Option<f64>) -> CacheEntry {
         CacheEntry {
-            schema: 1,
+            schema: 2,
             machine: "m".to_owned(),
             family: "row-reduction".to_owned(),
             instance: "softmax[T=f32]".to_owned(),
             structure: "softmax-rows".to_owned(),
+            axes: BTreeMap::new(),
             config: config.to_owned(),
             prior: 0.1,
             time,
@@ -156,20 +152,19 @@ mod tests {
     }
 
     #[test]
-    fn the_best_of_each_instance_seeds_the_search() {
-        let mut other = entry("lanes=4", Some(0.05));
-        other.instance = "my_softmax".to_owned();
-        let cache = Cache::of(vec![
-            entry("lanes=8", Some(0.2)),
-            entry("lanes=16", Some(0.1)),
-            entry("lanes=32", None),
-            other,
-        ]);
-        let best: Vec<_> = cache
-            .best_of("softmax-rows")
-            .iter()
-            .map(Config::to_string)
-            .collect();
-        assert_eq!(best, ["lanes=4", "lanes=16"]);
+    fn a_line_of_the_first_version_is_read_without_sizes() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("cache.jsonl");
+        let line = r#"{"schema":1,"machine":"m","family":"f","instance":"i","structure":"s","config":"a=1","prior":0.5,"time":0.2,"code":"c"}"#;
+        fs::write(&path, format!("{line}\n")).expect("write");
+        let cache = Cache::read(&path).expect("version 1 is read");
+        assert_eq!(cache.entries()[0].axes, BTreeMap::new());
+    }
+
+    #[test]
+    fn sizes_are_geometric_means() {
+        let axes = |cols: i64| AxisValues::from_iter([("cols".to_owned(), cols)]);
+        let mean = mean_axes(&[axes(100), axes(10_000)]);
+        assert!((mean["cols"] - 1000.0).abs() < 1e-6, "{mean:?}");
     }
 }

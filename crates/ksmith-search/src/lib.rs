@@ -21,9 +21,11 @@ mod rewrite;
 mod signature;
 mod space;
 mod strategy;
+mod transfer;
+mod validate;
 
 pub use agent::{Direction, SearchAgent};
-pub use cache::{Cache, CacheEntry};
+pub use cache::{Cache, CacheEntry, mean_axes};
 pub use error::SearchError;
 pub use facts::Facts;
 pub use library::{Library, Structure};
@@ -31,3 +33,4 @@ pub use manifest::Manifest;
 pub use replay::{Replay, ReplaySpace, StrategyScore};
 pub use signature::{Binding, bind};
 pub use space::{Config, Space};
+pub use validate::{HeldOut, Validation};

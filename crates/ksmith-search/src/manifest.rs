@@ -8,6 +8,9 @@ use serde::Deserialize;
 
 use crate::SearchError;
 
+/// Name of the knob that counts threads.
+pub(crate) const WORKERS: &str = "workers";
+
 /// A parsed manifest.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -30,6 +33,9 @@ pub struct Manifest {
     pub source: String,
     /// Flags beside `-O3 -march=native`.
     pub flags: Vec<String>,
+    /// Whether its outer loop may be split between threads; then the knob [`WORKERS`] is added where the policy has
+    /// more than one.
+    pub parallel: bool,
     /// Inputs in order.
     pub inputs: Vec<TensorPattern>,
     /// Outputs in order.
@@ -101,6 +107,8 @@ struct Document {
     source: String,
     #[serde(default)]
     flags: Vec<String>,
+    #[serde(default)]
+    parallel: bool,
     inputs: Vec<TensorPattern>,
     outputs: Vec<TensorPattern>,
     #[serde(default)]
@@ -153,6 +161,7 @@ impl Manifest {
             risk: document.risk,
             source: document.source,
             flags: document.flags,
+            parallel: document.parallel,
             inputs: document.inputs,
             outputs: document.outputs,
             scalars: document.scalars,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use ksmith_task::expr::{Env, Expr};
 
+use crate::manifest::WORKERS;
 use crate::{Config, Manifest};
 
 /// Names and values of one dev workload, with its weight.
@@ -24,7 +25,9 @@ pub(crate) fn predict(manifest: &Manifest, settings: &[Setting], config: &Config
     for setting in settings {
         let mut env = setting.env.clone();
         config.enter(&mut env);
-        let cycles = positive(&manifest.cycles, &env)?;
+        let workers = config.get(WORKERS).unwrap_or(1).max(1);
+        let start = if workers > 1 { TEAM_CYCLES } else { 0.0 };
+        let cycles = positive(&manifest.cycles, &env)? / workers as f64 + start;
         let plain = positive(&manifest.plain_cycles, &env)?;
         log += setting.weight * (cycles / plain).ln();
         weights += setting.weight;
@@ -32,10 +35,31 @@ pub(crate) fn predict(manifest: &Manifest, settings: &[Setting], config: &Config
     (weights > 0.0).then(|| (log / weights).exp())
 }
 
+/// What starting and joining a team of threads costs, in cycles: some microseconds on virtual CPUs.
+const TEAM_CYCLES: f64 = 20_000.0;
+
 fn positive(expr: &Expr, env: &Env) -> Option<f64> {
     expr.eval_float(env)
         .ok()
         .filter(|value| *value > 0.0 && value.is_finite())
+}
+
+/// How much the residuals count. The defaults are checked out of sample by [`crate::Validation`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Weighing {
+    /// A knob value's residual counts in full only after several measurements.
+    pub(crate) shrinkage: f64,
+    /// What a failed configuration is taken to cost: its knob values look this many e-folds slower than predicted.
+    pub(crate) failure: f64,
+}
+
+impl Default for Weighing {
+    fn default() -> Self {
+        Self {
+            shrinkage: 1.0,
+            failure: 1.0,
+        }
+    }
 }
 
 /// Log-residuals of the measured configurations, split into a common part and one part per knob value.
@@ -45,19 +69,17 @@ pub(crate) struct Correction {
     parts: BTreeMap<(String, i64), f64>,
 }
 
-/// A knob value's residual counts in full only after several measurements.
-const SHRINKAGE: f64 = 1.0;
-/// What a failed configuration is taken to cost: its knob values look e times slower than predicted.
-const FAILURE: f64 = 1.0;
-
 impl Correction {
     /// Fits the residuals of `(configuration, prior, measured)`; `measured` is `None` where a configuration failed.
-    pub(crate) fn fit<'a>(measured: impl Iterator<Item = (&'a Config, f64, Option<f64>)>) -> Self {
+    pub(crate) fn fit<'a>(
+        measured: impl Iterator<Item = (&'a Config, f64, Option<f64>)>,
+        weighing: Weighing,
+    ) -> Self {
         let residuals: Vec<(&Config, f64, bool)> = measured
             .map(|(config, prior, time)| {
                 (
                     config,
-                    time.map_or(FAILURE, |time| (time / prior).ln()),
+                    time.map_or(weighing.failure, |time| (time / prior).ln()),
                     time.is_some(),
                 )
             })
@@ -80,7 +102,7 @@ impl Correction {
         }
         let parts = sums
             .into_iter()
-            .map(|(key, (sum, n))| (key, sum / (n + SHRINKAGE)))
+            .map(|(key, (sum, n))| (key, sum / (n + weighing.shrinkage)))
             .collect();
         Self { common, parts }
     }
@@ -113,6 +135,7 @@ mod tests {
             measured
                 .iter()
                 .map(|(config, prior, time)| (config, *prior, *time)),
+            Weighing::default(),
         );
         assert!(fit.apply(&config(1, 2), 1.0) < fit.apply(&config(2, 3), 1.0));
     }
@@ -124,13 +147,14 @@ mod tests {
             measured
                 .iter()
                 .map(|(config, prior, time)| (config, *prior, *time)),
+            Weighing::default(),
         );
         assert!(fit.apply(&config(1, 2), 1.0) < fit.apply(&config(2, 2), 1.0));
     }
 
     #[test]
     fn without_measurements_the_prior_stands() {
-        let fit = Correction::fit(std::iter::empty());
+        let fit = Correction::fit(std::iter::empty(), Weighing::default());
         assert_eq!(fit.apply(&config(1, 1), 0.25), 0.25);
     }
 }

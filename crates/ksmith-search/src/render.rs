@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior, Value};
 
+use crate::manifest::WORKERS;
 use crate::signature::c_type;
-use crate::{Binding, Config, Library, SearchError, Structure};
+use crate::{Binding, Config, Facts, Library, SearchError, Structure};
 
 /// Renders a structure. The text depends on nothing but the arguments.
 pub(crate) fn render(
@@ -14,6 +15,7 @@ pub(crate) fn render(
     structure: &Structure,
     binding: &Binding,
     config: &Config,
+    facts: &Facts,
 ) -> Result<String, SearchError> {
     let fail = |source| SearchError::Template {
         structure: structure.folder.clone(),
@@ -42,11 +44,21 @@ pub(crate) fn render(
         .map(|(name, dtype)| (name.as_str(), c_type(*dtype)))
         .collect();
     let uses = |name: &str| binding.dtypes.values().any(|dtype| dtype.name() == name);
-    let mut known: BTreeMap<String, Value> = config
-        .0
-        .iter()
-        .map(|(name, value)| (name.clone(), Value::from(*value)))
-        .collect();
+    let machine = BTreeMap::from([
+        ("l1", facts.l1_bytes),
+        ("l2", facts.l2_bytes),
+        ("l3", facts.l3_bytes),
+    ]);
+    let mut known = BTreeMap::from([
+        (WORKERS.to_owned(), Value::from(1)),
+        ("machine".to_owned(), Value::from(machine)),
+    ]);
+    known.extend(
+        config
+            .0
+            .iter()
+            .map(|(name, value)| (name.clone(), Value::from(*value))),
+    );
     known.extend(
         binding
             .dtypes

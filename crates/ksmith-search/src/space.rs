@@ -5,6 +5,7 @@ use std::fmt;
 use ksmith_task::expr::Env;
 
 use crate::Manifest;
+use crate::manifest::WORKERS;
 
 /// More configurations than this are not listed: a space this large needs fewer values, not a cleverer search.
 const MAX_CONFIGS: usize = 50_000;
@@ -63,16 +64,27 @@ pub struct Space {
 }
 
 impl Space {
-    /// Lists what the constraints leave. `env` holds machine facts, dtypes and sizes.
-    pub(crate) fn of(manifest: &Manifest, env: &Env) -> Self {
+    /// Lists what the constraints leave. `env` holds machine facts, dtypes and sizes; `threads` is what the policy
+    /// allows.
+    pub(crate) fn of(manifest: &Manifest, env: &Env, threads: i64) -> Self {
+        let workers = if manifest.parallel && threads > 1 {
+            halvings(threads)
+        } else {
+            Vec::new()
+        };
         let mut configs = vec![Config(Vec::new())];
-        for knob in &manifest.knobs {
+        let knobs = manifest
+            .knobs
+            .iter()
+            .map(|knob| (knob.name.as_str(), &knob.values));
+        for (name, values) in knobs.chain(Some((WORKERS, &workers)).filter(|(_, values)| !values.is_empty()))
+        {
             configs = configs
                 .iter()
                 .flat_map(|config| {
-                    knob.values.iter().map(|value| {
+                    values.iter().map(|value| {
                         let mut longer = config.clone();
-                        longer.0.push((knob.name.clone(), *value));
+                        longer.0.push((name.to_owned(), *value));
                         longer
                     })
                 })
@@ -98,9 +110,20 @@ impl Space {
     }
 }
 
+/// All threads, half of them, and so on down to one.
+fn halvings(threads: i64) -> Vec<i64> {
+    std::iter::successors(Some(threads), |count| (*count > 1).then_some(count / 2)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_are_tried_in_halves() {
+        assert_eq!(halvings(1), [1]);
+        assert_eq!(halvings(6), [6, 3, 1]);
+    }
 
     #[test]
     fn a_configuration_survives_its_text() {

@@ -9,19 +9,56 @@ use std::collections::BTreeMap;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-use crate::prior::Correction;
+use crate::prior::{Correction, Weighing};
 use crate::{Config, Space};
 
 /// At most this many configurations are simply all measured.
 pub(crate) const EXHAUSTIVE: usize = 48;
-/// One of so many places of a batch is a restart.
-const RESTART_SHARE: usize = 4;
+
+/// What can be set about the strategy. The defaults are checked out of sample by [`crate::Validation`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Settings {
+    /// One of so many places of a batch is a restart.
+    pub(crate) restart_share: usize,
+    pub(crate) weighing: Weighing,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            restart_share: 4,
+            weighing: Weighing::default(),
+        }
+    }
+}
 
 /// Configurations of a space with their priors, as ratios of times to plain C.
 #[derive(Debug)]
 pub(crate) struct Ranked<'a> {
     pub(crate) space: &'a Space,
     pub(crate) priors: Vec<f64>,
+}
+
+/// The first batch: half of it what was best on similar tasks, then as [`next`] says. Later batches are [`next`]'s.
+pub(crate) fn next_with_seeds(
+    ranked: &Ranked<'_>,
+    tried: &BTreeMap<Config, Option<f64>>,
+    seeds: &[Config],
+    wanted: usize,
+    seed: u64,
+    settings: Settings,
+) -> Vec<Config> {
+    let mut configs: Vec<Config> = if tried.is_empty() {
+        seeds.iter().take(wanted.div_ceil(2)).cloned().collect()
+    } else {
+        Vec::new()
+    };
+    for config in next(ranked, tried, wanted, seed, settings) {
+        if configs.len() < wanted && !configs.contains(&config) {
+            configs.push(config);
+        }
+    }
+    configs
 }
 
 /// Picks up to `wanted` configurations that were not tried, best first. `tried` maps a configuration to its time, or
@@ -31,13 +68,14 @@ pub(crate) fn next(
     tried: &BTreeMap<Config, Option<f64>>,
     wanted: usize,
     seed: u64,
+    settings: Settings,
 ) -> Vec<Config> {
     let configs = &ranked.space.configs;
     let measured = configs.iter().zip(&ranked.priors).filter_map(|(config, prior)| {
         let time = *tried.get(config)?;
         Some((config, *prior, time))
     });
-    let correction = Correction::fit(measured);
+    let correction = Correction::fit(measured, settings.weighing);
     let score: Vec<f64> = configs
         .iter()
         .zip(&ranked.priors)
@@ -75,7 +113,7 @@ pub(crate) fn next(
     if tried.is_empty() {
         picked.extend(open.first());
     }
-    let restarts = wanted / RESTART_SHARE;
+    let restarts = wanted / settings.restart_share.max(1);
     let moves = open
         .iter()
         .copied()
@@ -126,7 +164,7 @@ mod tests {
         let mut tried = BTreeMap::new();
         let mut order = Vec::new();
         for _ in 0..rounds {
-            for config in next(&ranked, &tried, 8, seed) {
+            for config in next(&ranked, &tried, 8, seed, Settings::default()) {
                 assert!(!tried.contains_key(&config), "{config} was proposed twice");
                 tried.insert(config.clone(), time(&config));
                 order.push(config);

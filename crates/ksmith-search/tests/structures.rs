@@ -19,6 +19,15 @@ fn agent() -> SearchAgent {
     SearchAgent::new(Facts::of(&Machine::read(), 1)).expect("the built-in structures parse")
 }
 
+/// An agent for a machine without caches to speak of, whose kernels take the paths of large tensors at every size.
+fn agent_without_caches() -> SearchAgent {
+    let facts = Facts {
+        l3_bytes: 64,
+        ..Facts::of(&Machine::read(), 1)
+    };
+    SearchAgent::new(facts).expect("the built-in structures parse")
+}
+
 #[test]
 fn every_structure_is_right_on_its_operators_task() {
     if Command::new("gcc").arg("--version").output().is_err() {
@@ -31,9 +40,13 @@ fn every_structure_is_right_on_its_operators_task() {
         let manifest = &structure.manifest;
         for operator in &manifest.operators {
             let task = Task::load(tasks().join(operator)).expect("a shipped task loads");
-            for instance in task.instances() {
+            for (instance, mut agent) in task
+                .instances()
+                .into_iter()
+                .flat_map(|instance| [(instance.clone(), agent()), (instance, agent_without_caches())])
+            {
                 let scratch = tempfile::tempdir().expect("a temporary folder");
-                let proposals = agent()
+                let proposals = agent
                     .propose(&driver::brief(&instance, Some(&manifest.name), scratch.path()), 1)
                     .expect("the agent proposes");
                 let Some(proposal) = proposals
@@ -73,6 +86,53 @@ fn every_structure_is_right_on_its_operators_task() {
         );
     }
     assert!(skipped.len() < library.structures().len(), "nothing was tested");
+}
+
+#[test]
+fn where_the_policy_allows_threads_the_outer_loop_is_split_and_stays_right() {
+    if Command::new("gcc").arg("--version").output().is_err() {
+        eprintln!("skipped: 1 test, there is no gcc on this machine");
+        return;
+    }
+    for (operator, structure) in [
+        ("softmax", "softmax-rows"),
+        ("rmsnorm_residual", "rmsnorm-residual-rows"),
+        ("silu_mul", "gated-elements"),
+        ("gemm", "gemm-panels"),
+        ("gemm_int8", "gemm-int8"),
+    ] {
+        let task = Task::load(tasks().join(operator)).expect("a shipped task loads");
+        let instance = task.instances().remove(0);
+        let facts = Facts {
+            l3_bytes: 64,
+            ..Facts::of(&Machine::read(), 2)
+        };
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let proposals = SearchAgent::new(facts)
+            .expect("the built-in structures parse")
+            .propose(
+                &driver::brief(&instance, Some(structure), scratch.path()),
+                100_000,
+            )
+            .expect("the agent proposes");
+        let split = proposals
+            .iter()
+            .find(|proposal| proposal.hypothesis.contains("workers=2"))
+            .unwrap_or_else(|| panic!("{structure} has no configuration with two threads"));
+        let alone = proposals.iter().find(|p| p.hypothesis.contains("workers=1"));
+        assert!(alone.is_some(), "{structure} has none with one thread");
+        let candidate = Candidate::load(&split.folder).expect("a proposal is a candidate");
+        let flags = &candidate.cpu().expect("a CPU candidate").flags;
+        assert!(flags.iter().any(|flag| flag == "-fopenmp"), "{flags:?}");
+        driver::run(
+            &instance,
+            &driver::cases(&instance),
+            &split.folder,
+            flags,
+            scratch.path(),
+        )
+        .unwrap_or_else(|cause| panic!("{}: {cause}", split.hypothesis));
+    }
 }
 
 #[test]

@@ -118,6 +118,7 @@ pub(crate) fn run(
     gcc(Command::new("gcc")
         .args(["-O1", "-w", "-o"])
         .arg(&binary)
+        .args(flags.iter().filter(|flag| *flag == "-fopenmp"))
         .arg(&object)
         .arg(&reference)
         .arg(&main)
@@ -261,6 +262,8 @@ static double bell(void) { double u = even() + 1e-300, v = even(); return sqrt(-
 static int order(const void *a, const void *b) { double x = *(const double *)a, y = *(const double *)b; return (x > y) - (x < y); }
 static void *room(size_t n) { n = (n + 8191) / 4096 * 4096; void *p = aligned_alloc(4096, n); memset(p, 0xa5, n); return p; }
 static uint16_t to_bf16(double v) { float f = (float)v; uint32_t b; memcpy(&b, &f, 4); b += 0x7fff + ((b >> 16) & 1); return (uint16_t)(b >> 16); }
+static uint16_t to_f16(double v) { _Float16 h = (_Float16)v; uint16_t b; memcpy(&b, &h, 2); return b; }
+static double of_f16(uint16_t b) { _Float16 h; memcpy(&h, &b, 2); return (double)(float)h; }
 static double of_bf16(uint16_t h) { uint32_t b = (uint32_t)h << 16; float f; memcpy(&f, &b, 4); return f; }
 static double worst = 0;
 static const char *what = "";
@@ -292,6 +295,7 @@ fn function(instance: &Instance, bound: &Bound, case: &Case, number: usize) -> S
             let _ = writeln!(body, "    {{ double *d = room({n} * 8); {}", fill(chosen, n));
             let (store, load) = match tensor.dtype {
                 DType::Bf16 => ("to_bf16(d[i])".to_owned(), format!("of_bf16(t_{name}[i])")),
+                DType::F16 => ("to_f16(d[i])".to_owned(), format!("of_f16(t_{name}[i])")),
                 _ => (format!("({narrow})d[i]"), format!("t_{name}[i]")),
             };
             let _ = writeln!(
@@ -368,6 +372,7 @@ fn comparison(tensor: &Tensor, bound: &Bound) -> String {
     };
     let got = match tensor.dtype {
         DType::Bf16 => format!("of_bf16(t_{name}[i])"),
+        DType::F16 => format!("of_f16(t_{name}[i])"),
         _ => format!("(double)t_{name}[i]"),
     };
     let each = |line: &str| format!("    for (int64_t i = 0; i < {n}; i++) {line}\n");
