@@ -19,7 +19,7 @@ use ksmith_ledger::{
     Audited, Decision, Gate, GateOutcome, GateResult, RevealedSeed, Scope, SeedCommitment, Speedup, Verdict,
 };
 use ksmith_loop::arena::{Arena, ArenaError, Entrant, Evidence, Field, Screening};
-use ksmith_loop::writer::{Direction, Writer, WriterError};
+use ksmith_loop::writer::{Direction, SearchWriter, Writer, WriterError};
 use ksmith_loop::{Interrupt, Mechanisms, RunOptions, Sandbox, Workshop, WriterChoice};
 use ksmith_task::{Backend, Brief, Digest, Instance, Proposal};
 
@@ -37,9 +37,14 @@ pub(crate) struct Hooks {
     pub(crate) halts: bool,
 }
 
+/// What the source of a candidate is worth over the baseline; `None` where it fails the quick pass.
+pub(crate) type Speeds = Arc<dyn Fn(&str) -> Option<f64> + Send + Sync>;
+
 pub(crate) struct Script {
     pub(crate) rounds: &'static [Round],
     pub(crate) hooks: Hooks,
+    /// Recorded speeds; then the built-in offline agent proposes instead of the script.
+    pub(crate) recorded: Option<Speeds>,
     /// What the judge was asked, in order.
     pub(crate) asked: Arc<Mutex<Vec<String>>>,
 }
@@ -49,6 +54,7 @@ impl Script {
         Self {
             rounds,
             hooks: Hooks::default(),
+            recorded: None,
             asked: Arc::default(),
         }
     }
@@ -63,6 +69,7 @@ impl Workshop for Script {
         Ok(Box::new(ScriptedArena {
             secrets: run.join("secrets"),
             hooks: self.hooks.clone(),
+            recorded: self.recorded.clone(),
             asked: Arc::clone(&self.asked),
             halt: Halt::default(),
         }))
@@ -71,9 +78,12 @@ impl Workshop for Script {
     fn writer(
         &self,
         _: &WriterChoice,
-        _: &Instance,
-        _: Option<&Path>,
+        instance: &Instance,
+        cache: Option<&Path>,
     ) -> Result<Box<dyn Writer>, WriterError> {
+        if self.recorded.is_some() {
+            return Ok(Box::new(SearchWriter::new(instance, cache)?));
+        }
         Ok(Box::new(ScriptedWriter { rounds: self.rounds }))
     }
 }
@@ -81,6 +91,7 @@ impl Workshop for Script {
 struct ScriptedArena {
     secrets: PathBuf,
     hooks: Hooks,
+    recorded: Option<Speeds>,
     asked: Arc<Mutex<Vec<String>>>,
     halt: Halt,
 }
@@ -93,13 +104,6 @@ fn after<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     text.split(word).nth(1)?.split_whitespace().next()
 }
 
-fn speed(entrant: Option<&Entrant>) -> f64 {
-    entrant
-        .map(|entrant| text_of(&entrant.folder))
-        .and_then(|text| after(&text, "speed ")?.parse().ok())
-        .unwrap_or(1.0)
-}
-
 fn gain(point: f64) -> Speedup {
     Speedup {
         point,
@@ -109,6 +113,20 @@ fn gain(point: f64) -> Speedup {
 }
 
 impl ScriptedArena {
+    fn recorded_speed(&self, text: &str) -> Option<f64> {
+        self.recorded.as_ref().map_or(Some(1.0), |speeds| speeds(text))
+    }
+
+    fn speed(&self, entrant: Option<&Entrant>) -> f64 {
+        entrant
+            .map(|entrant| text_of(&entrant.folder))
+            .and_then(|text| match after(&text, "speed ") {
+                Some(speed) => speed.parse().ok(),
+                None => self.recorded_speed(&text),
+            })
+            .unwrap_or(1.0)
+    }
+
     fn ask(&self, what: &str, entrant: &Entrant) {
         let number = {
             let mut asked = self.asked.lock().unwrap();
@@ -149,7 +167,7 @@ impl ScriptedArena {
 
     fn verdict_of(&self, entrant: &Entrant, field: &Field, failed: Option<&str>, unstated: bool) -> Verdict {
         let text = text_of(&entrant.folder);
-        let over = |other: Option<&Entrant>| gain(speed(Some(entrant)) / speed(other));
+        let over = |other: Option<&Entrant>| gain(self.speed(Some(entrant)) / self.speed(other));
         let over_champion = over(field.champion.as_ref());
         let gate = |name: Gate, code: Option<&str>| GateResult {
             name,
@@ -238,12 +256,15 @@ impl Arena for ScriptedArena {
     fn screen(&mut self, candidate: &Entrant, field: &Field) -> Result<Screening, ArenaError> {
         self.ask("screen", candidate);
         let text = text_of(&candidate.folder);
-        let code = after(&text, "leaves ").map(str::to_owned);
+        let code = match self.recorded_speed(&text) {
+            Some(_) => after(&text, "leaves ").map(str::to_owned),
+            None => Some("compile/error".to_owned()),
+        };
         Ok(Screening {
             kept: code.is_none(),
             ratio: code
                 .is_none()
-                .then(|| speed(Some(candidate)) / speed(field.champion.as_ref())),
+                .then(|| self.speed(Some(candidate)) / self.speed(field.champion.as_ref())),
             digest: code.clone().unwrap_or_default(),
             code,
             ms: 1.0,
@@ -355,21 +376,28 @@ impl Writer for ScriptedWriter {
     }
 }
 
-/// A home with a copy of the softmax task.
+/// A home with a copy of one shipped task.
 pub(crate) struct Home {
     pub(crate) folder: tempfile::TempDir,
+    name: &'static str,
 }
 
 impl Home {
     pub(crate) fn new() -> Self {
+        Self::of("softmax")
+    }
+
+    pub(crate) fn of(name: &'static str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let task = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tasks/softmax");
-        copy(&task, &folder.path().join("softmax"));
-        Self { folder }
+        let task = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../tasks")
+            .join(name);
+        copy(&task, &folder.path().join(name));
+        Self { folder, name }
     }
 
     pub(crate) fn task(&self) -> PathBuf {
-        self.folder.path().join("softmax")
+        self.folder.path().join(self.name)
     }
 
     pub(crate) fn options(&self) -> RunOptions {
