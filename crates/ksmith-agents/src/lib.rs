@@ -1,1 +1,4 @@
-//! Writers and reviewers: command-line agents, plain APIs, model gateway, tool gateway.
+//! Writers and reviewers that are agents, and the two gateways between them and the world: models and tools.
+
+pub mod tools;
+pub mod writers;

@@ -15,6 +15,23 @@ pub(crate) enum Rule {
     AllowBits { argument: u8, mask: u64, value: u64 },
     /// It fails with this error: honest code asks and lives with a no.
     Refuse(u32),
+    /// It fails with this error if any of these bits of this argument is set.
+    RefuseBits { argument: u8, mask: u64, errno: u32 },
+    /// It fails with this error unless this argument equals one of the values.
+    RefuseUnless {
+        argument: u8,
+        values: &'static [u64],
+        errno: u32,
+    },
+}
+
+/// What happens to calls that stand in no table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Otherwise {
+    /// They end the box.
+    Forbidden,
+    /// They run.
+    Allowed,
 }
 
 /// One line of a table.
@@ -84,6 +101,12 @@ mod numbers {
         membarrier SYS_membarrier, epoll_create1 SYS_epoll_create1, epoll_ctl SYS_epoll_ctl,
         epoll_pwait SYS_epoll_pwait, eventfd2 SYS_eventfd2, getresuid SYS_getresuid, getresgid SYS_getresgid,
         linkat SYS_linkat, symlinkat SYS_symlinkat, getsockopt SYS_getsockopt, getgroups SYS_getgroups,
+        add_key SYS_add_key, request_key SYS_request_key, mount_setattr SYS_mount_setattr, move_mount SYS_move_mount,
+        open_tree SYS_open_tree, fsopen SYS_fsopen, fsmount SYS_fsmount, fspick SYS_fspick, fsconfig SYS_fsconfig,
+        init_module SYS_init_module, finit_module SYS_finit_module, delete_module SYS_delete_module,
+        kexec_load SYS_kexec_load, reboot SYS_reboot, swapon SYS_swapon, swapoff SYS_swapoff, acct SYS_acct,
+        settimeofday SYS_settimeofday, clock_settime SYS_clock_settime, syslog SYS_syslog, quotactl SYS_quotactl,
+        name_to_handle_at SYS_name_to_handle_at,
     );
     #[cfg(target_arch = "x86_64")]
     numbers!(
@@ -264,6 +287,64 @@ const DEVICE_X86: &[Entry] = table![
 #[cfg(not(target_arch = "x86_64"))]
 const DEVICE_X86: &[Entry] = &[];
 
+/// What an agent's command line may not do; everything else it may, behind namespaces and file rules. Its programs
+/// (Node.js, shells, compilers) need calls that nobody can list, so this is the one list of refusals, and a refused call
+/// fails instead of ending the box.
+const AGENT: &[Entry] = table![
+    clone Rule::RefuseBits { argument: 0, mask: NEW_NAMESPACES, errno: EPERM }, "no namespaces in the box";
+    clone3 Rule::Refuse(ENOSYS), "its flags cannot be read by a filter; the C library falls back to `clone`";
+    unshare Rule::Refuse(EPERM), "no namespaces in the box";
+    setns Rule::Refuse(EPERM), "no namespaces of others";
+    socket Rule::RefuseUnless { argument: 0, values: &[1, 2, 10, 16], errno: EPERM }, "local, TCP on the loopback, and routes; no packets, no hypervisor";
+    mount Rule::Refuse(EPERM), "the view stays as it is";
+    umount2 Rule::Refuse(EPERM), "the view stays as it is";
+    mount_setattr Rule::Refuse(EPERM), "the view stays as it is";
+    move_mount Rule::Refuse(EPERM), "the view stays as it is";
+    open_tree Rule::Refuse(EPERM), "the view stays as it is";
+    fsopen Rule::Refuse(EPERM), "the view stays as it is";
+    fsmount Rule::Refuse(EPERM), "the view stays as it is";
+    fspick Rule::Refuse(EPERM), "the view stays as it is";
+    fsconfig Rule::Refuse(EPERM), "the view stays as it is";
+    pivot_root Rule::Refuse(EPERM), "the view stays as it is";
+    chroot Rule::Refuse(EPERM), "the view stays as it is";
+    open_by_handle_at Rule::Refuse(EPERM), "files are opened by their paths in the view";
+    name_to_handle_at Rule::Refuse(EPERM), "files are opened by their paths in the view";
+    ptrace Rule::Refuse(EPERM), "no process reads another";
+    process_vm_readv Rule::Refuse(EPERM), "no process reads another";
+    process_vm_writev Rule::Refuse(EPERM), "no process writes another";
+    process_madvise Rule::Refuse(EPERM), "no process changes another";
+    pidfd_getfd Rule::Refuse(EPERM), "no process takes another's descriptors";
+    kcmp Rule::Refuse(EPERM), "no process looks into another";
+    bpf Rule::Refuse(EPERM), "a large surface of the kernel";
+    perf_event_open Rule::Refuse(EPERM), "a large surface of the kernel";
+    io_uring_setup Rule::Refuse(EPERM), "a large surface of the kernel";
+    userfaultfd Rule::Refuse(EPERM), "a large surface of the kernel";
+    keyctl Rule::Refuse(EPERM), "keys of the user";
+    add_key Rule::Refuse(EPERM), "keys of the user";
+    request_key Rule::Refuse(EPERM), "keys of the user";
+    init_module Rule::Refuse(EPERM), "the machine stays as it is";
+    finit_module Rule::Refuse(EPERM), "the machine stays as it is";
+    delete_module Rule::Refuse(EPERM), "the machine stays as it is";
+    kexec_load Rule::Refuse(EPERM), "the machine stays as it is";
+    reboot Rule::Refuse(EPERM), "the machine stays as it is";
+    swapon Rule::Refuse(EPERM), "the machine stays as it is";
+    swapoff Rule::Refuse(EPERM), "the machine stays as it is";
+    acct Rule::Refuse(EPERM), "the machine stays as it is";
+    settimeofday Rule::Refuse(EPERM), "the machine stays as it is";
+    clock_settime Rule::Refuse(EPERM), "the machine stays as it is";
+    syslog Rule::Refuse(EPERM), "the kernel's log";
+    quotactl Rule::Refuse(EPERM), "the machine stays as it is";
+    personality Rule::Refuse(EPERM), "no old calling conventions";
+];
+
+#[cfg(target_arch = "x86_64")]
+const AGENT_X86: &[Entry] = table![
+    modify_ldt Rule::Refuse(EPERM), "a large surface of the kernel";
+    iopl Rule::Refuse(EPERM), "the machine stays as it is";
+];
+#[cfg(not(target_arch = "x86_64"))]
+const AGENT_X86: &[Entry] = &[];
+
 /// Older forms of the calls above that x86-64 still has.
 #[cfg(target_arch = "x86_64")]
 const TOOLS_X86: &[Entry] = table![
@@ -327,7 +408,8 @@ pub(crate) fn rules(profile: Profile) -> Vec<Entry> {
     let tables: &[&[Entry]] = match profile {
         Profile::Worker => &[WORKER, WORKER_X86],
         Profile::WorkerThreads => &[WORKER, WORKER_X86, THREADS],
-        Profile::Compiler | Profile::Reference | Profile::Agent => &[WORKER, TOOLS, TOOLS_X86],
+        Profile::Compiler | Profile::Reference => &[WORKER, TOOLS, TOOLS_X86],
+        Profile::Agent => &[AGENT, AGENT_X86],
         Profile::Device => &[WORKER, TOOLS, TOOLS_X86, DEVICE, DEVICE_X86],
     };
     let mut rules = std::collections::BTreeMap::new();
@@ -335,6 +417,18 @@ pub(crate) fn rules(profile: Profile) -> Vec<Entry> {
         rules.insert(entry.number, *entry);
     }
     rules.into_values().collect()
+}
+
+/// What happens to calls that stand in no table of a profile.
+pub(crate) fn otherwise(profile: Profile) -> Otherwise {
+    match profile {
+        Profile::Agent => Otherwise::Allowed,
+        Profile::Compiler
+        | Profile::Reference
+        | Profile::Worker
+        | Profile::WorkerThreads
+        | Profile::Device => Otherwise::Forbidden,
+    }
 }
 
 /// The name of a system call, or its number.
@@ -363,6 +457,20 @@ pub fn allow_list_markdown(profile: Profile) -> String {
                 format!("allowed if argument {argument} & {mask:#x} = {value:#x}")
             }
             Rule::Refuse(errno) => format!("refused with error {errno}"),
+            Rule::RefuseBits {
+                argument,
+                mask,
+                errno,
+            } => {
+                format!("refused with error {errno} if argument {argument} & {mask:#x} is not 0")
+            }
+            Rule::RefuseUnless {
+                argument,
+                values,
+                errno,
+            } => {
+                format!("refused with error {errno} unless argument {argument} is in {values:?}")
+            }
         };
         lines.push(format!("| `{}` | {rule} | {} |", entry.name, entry.reason));
     }

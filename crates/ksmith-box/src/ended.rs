@@ -53,6 +53,8 @@ pub struct Finished {
     pub stderr: Vec<u8>,
     /// Whether either output was longer than the cap.
     pub truncated: bool,
+    /// Whether it was killed because its output was longer than the box allows.
+    pub flooded: bool,
     /// Wall time from the start of the helper to the end of the box.
     pub wall: Duration,
     /// The level of isolation that it really had.

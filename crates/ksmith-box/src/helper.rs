@@ -86,6 +86,7 @@ pub(crate) fn main(roles: &[Role]) -> ! {
 fn warden(wire: &Wire, status: RawFd, roles: &[Role]) -> Result<(), Failure> {
     // Fails only if this is a session leader already.
     let _ = process::new_session();
+    process::plain_umask();
     process::adopt_orphans().step("adopt orphans")?;
     for entrance in &wire.groups {
         fs::write(entrance, "0").step("enter the control group")?;
@@ -104,6 +105,9 @@ fn warden(wire: &Wire, status: RawFd, roles: &[Role]) -> Result<(), Failure> {
     .filter(|(layer, _)| wire.has(*layer))
     .fold(0, |flags, (_, flag)| flags | flag);
     confine::unshare(flags).step("make namespaces")?;
+    if wire.loopback.is_some() && wire.has(Layer::NetworkNamespace) {
+        confine::raise_loopback().step("switch the loopback on")?;
+    }
     let init_pid = match process::fork().step("fork")? {
         Fork::Child => {
             let result = init(wire, status, uid, roles);
@@ -181,9 +185,14 @@ fn init(wire: &Wire, status: RawFd, uid: u32, roles: &[Role]) -> Result<(), Fail
     let started = Instant::now();
     if wire.has(Layer::UidDrop) {
         for path in &wire.read_write {
-            std::os::unix::fs::chown(path, Some(uid), Some(uid)).step("hand over a writable path")?;
+            hand_over(path, uid).step("hand over a writable path")?;
         }
     }
+    let user = match (wire.has(Layer::UidDrop), wire.has(Layer::UserNamespace)) {
+        (true, _) => uid,
+        (false, true) => INNER_UID,
+        (false, false) => process::effective_uid(),
+    };
     if wire.has(Layer::MountNamespace) {
         confine::unshare(libc::CLONE_NEWNS).step("make a mount namespace")?;
         let view = View {
@@ -192,6 +201,7 @@ fn init(wire: &Wire, status: RawFd, uid: u32, roles: &[Role]) -> Result<(), Fail
             devices: &wire.devices,
             temporary_bytes: (!wire.is_worker()).then_some(wire.limits.file_bytes.unwrap_or(256 << 20)),
             proc: wire.proc_view,
+            user: wire.home.as_deref().map(|home| mounts::User { id: user, home }),
         };
         mounts::enter(&view).step("build the file view")?;
     }
@@ -211,6 +221,17 @@ fn init(wire: &Wire, status: RawFd, uid: u32, roles: &[Role]) -> Result<(), Fail
         wire.limits.wall.map(|wall| started + wall),
     )?;
     channel::send(status, &Message::Ended(ended).encode(), None).step("report the end")
+}
+
+/// Makes the box's user the owner of a path and all below it; links are handed over, never followed.
+fn hand_over(path: &Path, uid: u32) -> io::Result<()> {
+    std::os::unix::fs::lchown(path, Some(uid), Some(uid))?;
+    if fs::symlink_metadata(path)?.is_dir() {
+        for entry in fs::read_dir(path)? {
+            hand_over(&entry?.path(), uid)?;
+        }
+    }
+    Ok(())
 }
 
 /// Watches the target: its own end, a failed set-up, a forbidden call, the wall limit.
@@ -351,7 +372,15 @@ fn confine_and_run(
         if wire.has(Layer::MountNamespace) && !wire.is_worker() {
             read_write.push("/tmp".into());
         }
-        landlock::restrict(&read_only, &read_write, &devices).step("restrict files")?;
+        let network = match wire.loopback {
+            None => landlock::Network::None,
+            Some(_) if wire.has(Layer::NetworkNamespace) => landlock::Network::Own,
+            Some(port) => landlock::Network::Port(port),
+        };
+        if wire.home.is_some() && wire.has(Layer::MountNamespace) {
+            read_only.extend(mounts::USER_FILES.iter().map(PathBuf::from));
+        }
+        landlock::restrict(&read_only, &read_write, &devices, network).step("restrict files")?;
     }
     let program = prepare(wire, roles)?;
     if wire.has(Layer::Seccomp) {

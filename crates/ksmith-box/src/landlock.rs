@@ -4,24 +4,50 @@ use std::io;
 use std::path::PathBuf;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
-    path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, NetPort, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
+    RulesetStatus, Scope, path_beneath_rules,
 };
 
 /// The newest rights that we ask for; older kernels give what they have.
 const ABI_WANTED: ABI = ABI::V6;
 
-/// Restricts this process and all it starts: files as listed, no TCP, no signals or abstract sockets to the outside.
-pub(crate) fn restrict(read_only: &[PathBuf], read_write: &[PathBuf], devices: &[PathBuf]) -> io::Result<()> {
+/// What TCP a box may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Network {
+    /// None.
+    None,
+    /// One port, in a network that others share.
+    Port(u16),
+    /// Any: its network namespace holds nothing but its own loopback.
+    Own,
+}
+
+/// Restricts this process and all it starts: files as listed, TCP as given, no signals or abstract sockets to the
+/// outside.
+pub(crate) fn restrict(
+    read_only: &[PathBuf],
+    read_write: &[PathBuf],
+    devices: &[PathBuf],
+    network: Network,
+) -> io::Result<()> {
     let device_rights = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
+    let tcp = AccessNet::from_all(ABI_WANTED);
+    let ports: Vec<Result<NetPort, RulesetError>> = match network {
+        Network::Port(port) => vec![Ok(NetPort::new(port, tcp))],
+        Network::None | Network::Own => Vec::new(),
+    };
     let status = Ruleset::default()
         .handle_access(AccessFs::from_all(ABI_WANTED))
-        .and_then(|rules| rules.handle_access(AccessNet::from_all(ABI_WANTED)))
+        .and_then(|rules| match network {
+            Network::None | Network::Port(_) => rules.handle_access(tcp),
+            Network::Own => Ok(rules),
+        })
         .and_then(|rules| rules.scope(Scope::from_all(ABI_WANTED)))
         .and_then(Ruleset::create)
         .and_then(|rules| rules.add_rules(path_beneath_rules(read_only, AccessFs::from_read(ABI_WANTED))))
         .and_then(|rules| rules.add_rules(path_beneath_rules(read_write, AccessFs::from_all(ABI_WANTED))))
         .and_then(|rules| rules.add_rules(path_beneath_rules(devices, device_rights)))
+        .and_then(|rules| rules.add_rules(ports))
         .and_then(|rules| rules.restrict_self())
         .map_err(io::Error::other)?;
     match status.ruleset {

@@ -29,5 +29,5 @@ pub use ended::{Ended, Finished};
 pub use error::BoxError;
 pub use intercept::{Role, RoleContext, intercept, intercept_with};
 pub use level::{Isolation, Layer, LayerState, Level, probe};
-pub use spawn::{Child, run, spawn};
+pub use spawn::{Child, run, run_while, spawn};
 pub use spec::{BoxSpec, Limits, Profile};

@@ -24,6 +24,34 @@ pub(crate) const DEVICES: [&str; 5] = [
     "/dev/urandom",
 ];
 
+/// Files that a box with a user of its own holds.
+pub(crate) const USER_FILES: [&str; 4] = ["/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf"];
+
+/// Who a box's programs find themselves to be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct User<'a> {
+    pub(crate) id: u32,
+    pub(crate) home: &'a Path,
+}
+
+impl User<'_> {
+    /// Writes the files by which a C library knows the user; nothing of the machine's own users is in them.
+    fn write_files(self) -> io::Result<()> {
+        let Self { id, home } = self;
+        let texts = [
+            format!("agent:x:{id}:{id}:agent:{}:/bin/sh\n", home.display()),
+            format!("agent:x:{id}:\n"),
+            "127.0.0.1 localhost\n".to_owned(),
+            "passwd: files\ngroup: files\nhosts: files\n".to_owned(),
+        ];
+        fs::create_dir_all("/etc")?;
+        for (path, text) in USER_FILES.iter().zip(texts) {
+            fs::write(path, text)?;
+        }
+        Ok(())
+    }
+}
+
 /// What a box shows.
 #[derive(Debug, Default)]
 pub(crate) struct View<'a> {
@@ -34,6 +62,7 @@ pub(crate) struct View<'a> {
     /// A private `/tmp` of at most this size.
     pub(crate) temporary_bytes: Option<u64>,
     pub(crate) proc: bool,
+    pub(crate) user: Option<User<'a>>,
 }
 
 fn old(path: &Path) -> PathBuf {
@@ -110,6 +139,10 @@ pub(crate) fn enter(view: &View<'_>) -> io::Result<()> {
         fs::create_dir("/proc")?;
         let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
         mount(c"proc", Path::new("/proc"), c"proc", flags, c"")?;
+        // Shells write to these.
+        for (name, target) in [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")] {
+            symlink(format!("/proc/self/fd{target}"), Path::new("/dev").join(name))?;
+        }
     }
     let mut paths: Vec<(&PathBuf, u64)> = view
         .read_only
@@ -121,6 +154,9 @@ pub(crate) fn enter(view: &View<'_>) -> io::Result<()> {
     paths.sort_by_key(|(path, _)| path.components().count());
     for (path, attributes) in paths {
         show(path, attributes).map_err(named(path))?;
+    }
+    if let Some(user) = view.user {
+        user.write_files().map_err(named(Path::new("/etc")))?;
     }
     // The root itself: folders made for mount points must be passable by the box's own user.
     fs::set_permissions("/", fs::Permissions::from_mode(0o755))?;

@@ -5,6 +5,8 @@ use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,6 +21,8 @@ use crate::{BoxError, BoxSpec, Ended, Finished, Level, probe};
 const SETUP_LIMIT: Duration = Duration::from_secs(20);
 /// How long after SIGSTOP all threads must have stopped.
 const FREEZE_LIMIT: Duration = Duration::from_millis(500);
+/// How often a process that runs to completion is looked at between its start and its end.
+const WATCH: Duration = Duration::from_millis(100);
 
 /// A running boxed process; everything in its box is killed when this is dropped.
 #[derive(Debug)]
@@ -43,31 +47,50 @@ enum Threads {
 
 /// Runs to completion, with the standard output and error kept up to the cap.
 pub fn run(spec: &BoxSpec) -> Result<Finished, BoxError> {
+    run_while(spec, &|| true)
+}
+
+/// [`run`], killed when `keep_on` says no. It is asked several times a second.
+pub fn run_while(spec: &BoxSpec, keep_on: &dyn Fn() -> bool) -> Result<Finished, BoxError> {
     let started = Instant::now();
     let mut child = start(spec, Output::Kept)?;
     let cap = spec.limits.output_bytes;
+    let seen = Arc::new(AtomicU64::new(0));
+    let reader = |pipe: Option<Box<dyn Read + Send>>| {
+        let seen = Arc::clone(&seen);
+        pipe.map(|pipe| thread::spawn(move || drain(pipe, cap, &seen)))
+    };
+    let (stdout, stderr) = (child.warden.stdout.take(), child.warden.stderr.take());
     let readers = [
-        child
-            .warden
-            .stdout
-            .take()
-            .map(|pipe| thread::spawn(move || drain(pipe, cap))),
-        child
-            .warden
-            .stderr
-            .take()
-            .map(|pipe| thread::spawn(move || drain(pipe, cap))),
+        reader(stdout.map(|pipe| Box::new(pipe) as Box<dyn Read + Send>)),
+        reader(stderr.map(|pipe| Box::new(pipe) as Box<dyn Read + Send>)),
     ];
     // The box itself keeps the wall limit; this one is only against a box that is stuck.
     let wall = spec
         .limits
         .wall
         .map_or(Duration::from_secs(86_400), |wall| wall + Duration::from_secs(5));
-    let ended = child.wait(started + wall);
+    let deadline = started + wall;
+    let flooded = || {
+        spec.flood_bytes
+            .is_some_and(|most| seen.load(Ordering::Relaxed) > most)
+    };
+    let ended = loop {
+        if let Some(ended) = child.wait_until(deadline.min(Instant::now() + WATCH)) {
+            break ended;
+        }
+        if flooded() || !keep_on() {
+            break child.kill();
+        }
+        if Instant::now() >= deadline {
+            break child.wait(deadline);
+        }
+    };
     let [stdout, stderr] =
         readers.map(|reader| reader.and_then(|thread| thread.join().ok()).unwrap_or_default());
     Ok(Finished {
         ended,
+        flooded: flooded(),
         truncated: stdout.1 || stderr.1,
         stdout: stdout.0,
         stderr: stderr.0,
@@ -88,12 +111,13 @@ enum Output {
     Discarded,
 }
 
-/// Keeps the first `cap` bytes and reads on, so that a flood blocks nobody.
-fn drain(mut pipe: impl Read, cap: usize) -> (Vec<u8>, bool) {
+/// Keeps the first `cap` bytes and reads on, so that a flood blocks nobody; counts all of them.
+fn drain(mut pipe: impl Read, cap: usize, seen: &AtomicU64) -> (Vec<u8>, bool) {
     let mut kept = Vec::new();
     let mut truncated = false;
     let mut buffer = [0u8; 16 << 10];
     while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+        seen.fetch_add(count as u64, Ordering::Relaxed);
         let room = cap.saturating_sub(kept.len()).min(count);
         kept.extend_from_slice(&buffer[..room]);
         truncated |= room < count;
@@ -339,6 +363,18 @@ impl Child {
             Ok([false]) => None,
             Ok([true]) | Err(_) => Some(self.take_end(Instant::now())),
         }
+    }
+
+    /// How it ended, if it does so before `moment`; otherwise it goes on.
+    fn wait_until(&mut self, moment: Instant) -> Option<Ended> {
+        let socket = match &self.status {
+            Some(status) if self.ended.is_none() => status.as_raw_fd(),
+            Some(_) | None => return self.try_wait(),
+        };
+        let left = moment.saturating_duration_since(Instant::now());
+        // An interrupted poll is answered by looking.
+        let _ = channel::poll([socket], Some(left));
+        self.try_wait()
     }
 
     /// Waits until it ends or the deadline passes; in that case it is killed and `TimedOut`.

@@ -23,7 +23,7 @@ pub enum Profile {
     WorkerThreads,
     /// A worker with a GPU: threads, and what the driver needs. The candidate brings no host code to it.
     Device,
-    /// An agent's command line: everything but the calls that break out.
+    /// An agent's command line: everything but the calls that break out, which fail.
     Agent,
 }
 
@@ -91,6 +91,9 @@ pub struct BoxSpec {
     pub(crate) unsandboxed: bool,
     pub(crate) cpus: Vec<usize>,
     pub(crate) proc_view: bool,
+    pub(crate) loopback: Option<u16>,
+    pub(crate) home: Option<PathBuf>,
+    pub(crate) flood_bytes: Option<u64>,
 }
 
 impl BoxSpec {
@@ -111,6 +114,9 @@ impl BoxSpec {
             unsandboxed: false,
             cpus: Vec::new(),
             proc_view: false,
+            loopback: None,
+            home: None,
+            flood_bytes: None,
         }
     }
 
@@ -225,6 +231,26 @@ impl BoxSpec {
     /// Shows a `/proc` of the box's own processes; sanitizers and interpreters need it.
     pub fn proc_view(mut self) -> Self {
         self.proc_view = true;
+        self
+    }
+
+    /// Gives the box a loopback device of its own. Where the kernel has no network namespaces there is no such device:
+    /// then TCP is allowed on this one port, and the level says that the network is shared.
+    pub fn loopback(mut self, port: u16) -> Self {
+        self.loopback = Some(port);
+        self
+    }
+
+    /// Gives the box's user a name and this home folder, by files of its own under `/etc`; programs that ask who they
+    /// are need that. It must be shown as well.
+    pub fn home(mut self, path: impl Into<PathBuf>) -> Self {
+        self.home = Some(path.into());
+        self
+    }
+
+    /// Ends the box once its standard output and error together are longer than this.
+    pub fn flood(mut self, bytes: u64) -> Self {
+        self.flood_bytes = Some(bytes);
         self
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Wire {
     pub(crate) profile: Profile,
     pub(crate) cpus: Vec<usize>,
     pub(crate) proc_view: bool,
+    pub(crate) loopback: Option<u16>,
+    pub(crate) home: Option<PathBuf>,
     pub(crate) layers: Vec<Layer>,
     pub(crate) fds: usize,
     /// Files to which the helper writes itself to enter its control groups.
@@ -46,6 +48,8 @@ impl Wire {
             profile: spec.profile,
             cpus: spec.cpus.clone(),
             proc_view: spec.proc_view,
+            loopback: spec.loopback,
+            home: spec.home.clone(),
             layers: isolation
                 .layers
                 .iter()

@@ -2,14 +2,15 @@
 
 use ksmith_box::{Profile, allow_list_markdown};
 
-const MARK: &str = "Generated from the tables in `ksmith-box`. Everything not listed ends the box.\n";
+const MARK: &str = "Generated from the tables in `ksmith-box`. Everything not listed ends the box, except in the last table.\n";
 
 fn generated() -> String {
     [
         ("Worker with one thread", Profile::Worker),
         ("Worker with threads", Profile::WorkerThreads),
-        ("Compilers, references, agents", Profile::Compiler),
+        ("Compilers, references", Profile::Compiler),
         ("Worker with a GPU", Profile::Device),
+        ("Agents: refusals; everything else is allowed", Profile::Agent),
     ]
     .iter()
     .map(|(title, profile)| format!("\n### {title}\n\n{}", allow_list_markdown(*profile)))

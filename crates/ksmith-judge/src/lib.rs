@@ -15,4 +15,4 @@ pub mod reference;
 pub mod statistics;
 
 pub use audit::{Audit, Finding as AuditFinding, Severity, audit};
-pub use judge::{Effort, Halt, Judge, JudgeError, JudgeOptions};
+pub use judge::{DevFailure, DevTime, Effort, Halt, Judge, JudgeError, JudgeOptions};

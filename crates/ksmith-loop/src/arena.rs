@@ -3,7 +3,7 @@
 //! A trait, so that tests can script verdicts and times. Whatever the judge finds about a candidate is data; an
 //! [`ArenaError`] means that it could not judge at all.
 
-mod evidence;
+pub(crate) mod evidence;
 mod judge;
 
 use std::path::{Path, PathBuf};

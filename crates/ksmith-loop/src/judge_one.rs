@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use ksmith_ledger::{History, Verdict};
 use ksmith_task::{Backend, Candidate};
 
-use crate::{Interrupt, Mechanisms, Progress, RunError, RunOptions, Sandbox, TypePick, WriterChoice, run};
+use crate::{
+    AgentHost, AgentOptions, Interrupt, Mechanisms, Progress, RunError, RunOptions, Sandbox, TypePick,
+    WriterChoice, run,
+};
 
 /// What is to be judged, and how.
 #[derive(Debug, Clone)]
@@ -60,6 +63,8 @@ pub fn judge(request: &JudgeRequest, progress: &mut dyn Progress) -> Result<Judg
         writer: WriterChoice::Folder(run::absolute(&request.candidate)),
         mechanisms: Mechanisms::none(),
         sandbox: request.sandbox,
+        agents: AgentOptions::default(),
+        agent_host: AgentHost::default(),
         interrupt: request.interrupt.clone(),
         command: request.command.clone(),
         signing_key: request.signing_key.clone(),

@@ -5,6 +5,7 @@
 //! what comes next, do it. This crate decides *when* something is judged and *what* is kept; what a candidate is
 //! worth is said by the judge alone.
 
+mod agents;
 pub mod arena;
 mod budget;
 mod error;
@@ -19,6 +20,7 @@ pub mod planner;
 mod probe;
 mod profile_import;
 mod progress;
+mod recorder;
 mod replay;
 mod resume;
 mod run;
@@ -29,6 +31,7 @@ mod tuner;
 mod workshop;
 pub mod writer;
 
+pub use agents::{AgentHost, AgentOptions, Approve};
 pub use budget::{Budget, Spent, Stop};
 pub use error::RunError;
 pub use interrupt::Interrupt;
@@ -40,7 +43,18 @@ pub use outcome::{ChampionOutcome, InstanceOutcome, RunOutcome};
 pub use probe::{CheckOutcome, ProfileOutcome, audit, check, first_failure, first_instance, profile, test};
 pub use profile_import::{ImportedProfile, import_profile};
 pub use progress::{Event, Progress, Silent, Stage};
+pub use recorder::{Recorder, Wishes, recorder};
 pub use replay::{Replayed, header_of, replay};
 pub use resume::{ResumeOptions, resume, resume_with};
 pub use run::{load, run, run_with};
-pub use workshop::{BuiltIn, Workshop};
+pub use workshop::{BuiltIn, Setting, Workshop};
+
+/// First line of every `main` that runs tasks: a helper of ours that was started again does its work here.
+pub fn intercept() {
+    ksmith_box::intercept_with(&[
+        ksmith_worker::cpu::ROLE,
+        ksmith_worker::cuda::ROLE,
+        ksmith_worker::cuda::COMPILE_ROLE,
+        ksmith_agents::writers::ROLE,
+    ]);
+}

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use ksmith_task::Backend;
 
-use crate::{Interrupt, Mechanisms};
+use crate::{AgentHost, AgentOptions, Interrupt, Mechanisms};
 
 /// One dtype variable fixed by the user: `T=bf16`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +48,10 @@ pub enum WriterChoice {
     Search,
     /// Candidate folders that already exist, in the order of their names.
     Folder(PathBuf),
+    /// The command line of an agent: a built-in profile, a profile's file, or any program.
+    Cli(String),
+    /// What the writer of an earlier run proposed: that run's folder or its `ledger.jsonl`.
+    Replay(PathBuf),
 }
 
 impl fmt::Display for WriterChoice {
@@ -55,6 +59,8 @@ impl fmt::Display for WriterChoice {
         match self {
             Self::Search => f.write_str("search"),
             Self::Folder(folder) => write!(f, "folder:{}", folder.display()),
+            Self::Cli(profile) => write!(f, "cli:{profile}"),
+            Self::Replay(file) => write!(f, "replay:{}", file.display()),
         }
     }
 }
@@ -66,8 +72,10 @@ impl FromStr for WriterChoice {
         match text.split_once(':') {
             None if text == "search" => Ok(Self::Search),
             Some(("folder", path)) if !path.is_empty() => Ok(Self::Folder(path.into())),
+            Some(("cli", profile)) if !profile.is_empty() => Ok(Self::Cli(profile.to_owned())),
+            Some(("replay", file)) if !file.is_empty() => Ok(Self::Replay(file.into())),
             _ => Err(format!(
-                "`{text}` is no writer; expected `search` or `folder:PATH`"
+                "`{text}` is no writer; expected `search`, `cli:PROFILE`, `replay:RUN` or `folder:PATH`"
             )),
         }
     }
@@ -98,6 +106,10 @@ pub struct RunOptions {
     pub mechanisms: Mechanisms,
     /// Whether the user allowed candidates to run without a sandbox.
     pub sandbox: Sandbox,
+    /// What the user asked of agents.
+    pub agents: AgentOptions,
+    /// What of the machine agents may use.
+    pub agent_host: AgentHost,
     /// Set by a signal handler.
     pub interrupt: Interrupt,
     /// The command line, for the first record.
@@ -138,9 +150,17 @@ mod tests {
 
     #[test]
     fn a_writer_survives_its_text_form() {
-        for text in ["search", "folder:mine/candidates"] {
+        for text in [
+            "search",
+            "folder:mine/candidates",
+            "cli:codex",
+            "cli:./agent.sh",
+            "replay:.ksmith/runs/3f07",
+        ] {
             assert_eq!(text.parse::<WriterChoice>().unwrap().to_string(), text);
         }
-        assert!("claude".parse::<WriterChoice>().is_err());
+        for wrong in ["claude", "cli:", "api:", "replay:", "acp:x"] {
+            assert!(wrong.parse::<WriterChoice>().is_err(), "{wrong}");
+        }
     }
 }

@@ -38,8 +38,17 @@ pub fn check(
 ) -> Result<CheckOutcome, RunError> {
     let instance = first_instance(&load(task)?, types)?;
     let candidate = Candidate::load(absolute(candidate)).map_err(RunError::Candidate)?;
+    check_loaded(&instance, &candidate, sandbox)
+}
+
+/// [`check`] of what is loaded already.
+pub(crate) fn check_loaded(
+    instance: &Instance,
+    candidate: &Candidate,
+    sandbox: Sandbox,
+) -> Result<CheckOutcome, RunError> {
     let digest = candidate.digest();
-    if let Err(error) = candidate.check_policy(&instance) {
+    if let Err(error) = candidate.check_policy(instance) {
         return Ok(CheckOutcome {
             code: Some(error.code().to_owned()),
             digest,
@@ -49,7 +58,7 @@ pub fn check(
     }
     let folder = scratch("check")?;
     Ok(
-        match build(&candidate, instance.defines(), folder.path(), sandbox)? {
+        match build(candidate, instance.defines(), folder.path(), sandbox)? {
             Build::Library(library) => CheckOutcome {
                 code: None,
                 digest,
@@ -115,8 +124,16 @@ pub struct ProfileOutcome {
 /// When the contract or the folder is wrong, or nothing can be compiled here.
 pub fn profile(candidate: &Path, sandbox: Sandbox) -> Result<Result<ProfileOutcome, String>, RunError> {
     let candidate = Candidate::load(absolute(candidate)).map_err(RunError::Candidate)?;
+    profile_loaded(&candidate, sandbox)
+}
+
+/// [`profile`] of what is loaded already.
+pub(crate) fn profile_loaded(
+    candidate: &Candidate,
+    sandbox: Sandbox,
+) -> Result<Result<ProfileOutcome, String>, RunError> {
     let folder = scratch("profile")?;
-    let library = match build(&candidate, Vec::new(), folder.path(), sandbox)? {
+    let library = match build(candidate, Vec::new(), folder.path(), sandbox)? {
         Build::Library(library) => library,
         Build::Refused(refused) => return Ok(Err(format!("{}: {}", refused.code, refused.stderr))),
     };
@@ -184,7 +201,7 @@ pub fn first_instance(task: &Task, types: &[TypePick]) -> Result<Instance, RunEr
 }
 
 /// A folder of the judge's own that is gone afterwards.
-fn scratch(name: &str) -> Result<tempfile::TempDir, RunError> {
+pub(crate) fn scratch(name: &str) -> Result<tempfile::TempDir, RunError> {
     tempfile::Builder::new()
         .prefix(&format!("ksmith-{name}-"))
         .tempdir()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use ksmith_ledger::{Ledger, Resumed, read_records};
+use ksmith_ledger::{Ledger, ObjectStore, Resumed, read_records};
 use ksmith_task::{Instance, Lock, Task};
 use serde::Deserialize;
 
@@ -12,9 +12,10 @@ use crate::guard::Guard;
 use crate::outcome::InstanceOutcome;
 use crate::run::{Kept, absolute, baseline_folder, finish, judge_digest, run_instances};
 use crate::session::Session;
-use crate::workshop::{BuiltIn, Workshop};
+use crate::workshop::{BuiltIn, Setting, Workshop};
 use crate::{
-    Event, Interrupt, Mechanism, Mechanisms, Memory, Progress, RunError, RunOptions, RunOutcome, Sandbox,
+    AgentHost, Event, Interrupt, Mechanism, Mechanisms, Memory, Progress, RunError, RunOptions, RunOutcome,
+    Sandbox,
 };
 
 /// What going on needs beside the record.
@@ -24,6 +25,8 @@ pub struct ResumeOptions {
     pub run: PathBuf,
     /// Where `.ksmith/` lies, for instances that have not begun.
     pub home: PathBuf,
+    /// What of the machine agents may use.
+    pub agent_host: AgentHost,
     /// Set by a signal handler.
     pub interrupt: Interrupt,
     /// The command line, for the first record of instances that have not begun.
@@ -94,7 +97,19 @@ pub fn resume_with(
     let cache = mechanisms
         .has(Mechanism::Cache)
         .then(|| crate::tuner::path(&options.home));
-    let writer = workshop.writer(&kept.writer, &instance, cache.as_deref())?;
+    let (recorder, wishes) = crate::recorder(ObjectStore::new(&options.run));
+    let setting = Setting {
+        instance: &instance,
+        backend: kept.backend,
+        run: &options.run,
+        cache: cache.as_deref(),
+        sandbox,
+        agents: &kept.agents,
+        host: &options.agent_host,
+        recorder,
+        interrupt: options.interrupt.clone(),
+    };
+    let writer = workshop.writer(&kept.writer, &setting)?;
     let resumed = Resumed {
         tool: env!("CARGO_PKG_VERSION").to_owned(),
         head: ledger.head(),
@@ -123,6 +138,7 @@ pub fn resume_with(
         guard,
         arena,
         writer,
+        wishes,
         mechanisms: mechanisms.clone(),
         seed,
         interrupt: options.interrupt.clone(),
@@ -160,6 +176,8 @@ pub fn resume_with(
             writer: kept.writer,
             mechanisms,
             sandbox,
+            agents: kept.agents,
+            agent_host: options.agent_host.clone(),
             interrupt: options.interrupt.clone(),
             command: options.command.clone(),
             signing_key: options.signing_key.clone(),

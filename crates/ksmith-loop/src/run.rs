@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::guard::Guard;
 use crate::outcome::InstanceOutcome;
 use crate::session::{Session, Sitting};
-use crate::workshop::{BuiltIn, Workshop};
+use crate::workshop::{BuiltIn, Setting, Workshop};
 use crate::{
     Budget, Event, Mechanism, Memory, Progress, RunError, RunOptions, RunOutcome, Sandbox, Stage, TypePick,
     WriterChoice,
@@ -29,6 +29,9 @@ pub(crate) struct Kept {
     pub(crate) backend: Backend,
     /// Who proposes.
     pub(crate) writer: WriterChoice,
+    /// What the user asked of agents.
+    #[serde(default)]
+    pub(crate) agents: crate::AgentOptions,
     /// Instances of the same command that come after this one.
     pub(crate) remaining: Vec<String>,
 }
@@ -190,9 +193,22 @@ fn run_instance(
         .mechanisms
         .has(Mechanism::Cache)
         .then(|| crate::tuner::path(&options.home));
+    let (id, dir) = name_run(&options.home, instance)?;
+    let (recorder, wishes) = crate::recorder(ObjectStore::new(&dir));
+    let setting = Setting {
+        instance,
+        backend: options.backend,
+        run: &dir,
+        cache: cache.as_deref(),
+        sandbox: options.sandbox,
+        agents: &options.agents,
+        host: &options.agent_host,
+        recorder,
+        interrupt: options.interrupt.clone(),
+    };
     // Before a folder is made: a writer that cannot be had leaves nothing behind.
-    let writer = workshop.writer(&options.writer, instance, cache.as_deref())?;
-    let (id, dir) = new_run(&options.home, instance)?;
+    let writer = workshop.writer(&options.writer, &setting)?;
+    std::fs::create_dir_all(&dir).map_err(RunError::io("create", &dir))?;
     let arena = workshop.arena(instance, &dir, options.sandbox).inspect_err(|_| {
         // No ledger, no run: what the judge left there is of no use.
         let _ = std::fs::remove_dir_all(&dir);
@@ -240,6 +256,7 @@ fn run_instance(
         guard,
         arena,
         writer,
+        wishes,
         mechanisms: options.mechanisms.clone(),
         seed: options.seed,
         interrupt: options.interrupt.clone(),
@@ -248,6 +265,7 @@ fn run_instance(
         lessons: BTreeMap::new(),
         last_record: Instant::now(),
     };
+    session.say_remarks()?;
     finish(
         &mut session,
         &dir,
@@ -305,8 +323,9 @@ pub(crate) fn baseline_folder(instance: &Instance, backend: Backend) -> Result<P
     Ok(task.dir().join(relative))
 }
 
-/// A fresh id and folder: a few random digits first, so that a short prefix is enough to name a run.
-fn new_run(home: &Path, instance: &Instance) -> Result<(String, PathBuf), RunError> {
+/// A fresh id and the path of its folder, which is not made yet. A few random digits come first, so that a short prefix
+/// is enough to name a run.
+fn name_run(home: &Path, instance: &Instance) -> Result<(String, PathBuf), RunError> {
     let mut bytes = [0u8; 4];
     getrandom::fill(&mut bytes)
         .map_err(|error| RunError::Internal(format!("the system gives no random numbers: {error}")))?;
@@ -321,7 +340,6 @@ fn new_run(home: &Path, instance: &Instance) -> Result<(String, PathBuf), RunErr
         instance.task().contract().name
     );
     let dir = absolute(home).join(ksmith_ledger::runs::RUNS_DIR).join(&id);
-    std::fs::create_dir_all(&dir).map_err(RunError::io("create", &dir))?;
     Ok((id, dir))
 }
 
@@ -378,6 +396,7 @@ fn opening(opening: Opening<'_>) -> Result<RunOpened, RunError> {
         task_tree,
         backend: options.backend,
         writer: options.writer.clone(),
+        agents: options.agents.clone(),
         remaining: opening.rest.iter().map(Instance::id).collect(),
     };
     let compiler = machine

@@ -12,7 +12,7 @@ use crate::guard::Guard;
 use crate::memory::{BASELINE, Candidacy, Memory};
 use crate::step::{self, Now, Step};
 use crate::writer::Writer;
-use crate::{Event, Interrupt, Mechanisms, Progress, RunError, Stage};
+use crate::{Event, Interrupt, Mechanisms, Progress, RunError, Stage, Wishes};
 
 /// How a sitting ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub(crate) struct Session<'a> {
     pub(crate) guard: Guard,
     pub(crate) arena: Box<dyn Arena + 'a>,
     pub(crate) writer: Box<dyn Writer + 'a>,
+    /// What the writer's and the gateways' threads want recorded.
+    pub(crate) wishes: Wishes,
     pub(crate) mechanisms: Mechanisms,
     /// Seed of the writer's choices.
     pub(crate) seed: u64,
@@ -134,6 +136,35 @@ impl Session<'_> {
             text: text.to_owned(),
             data,
         })?;
+        Ok(())
+    }
+
+    /// Does work on another thread and appends what it and its helpers want recorded, until it is over.
+    pub(crate) fn attended<T: Send>(&mut self, work: impl FnOnce() -> T + Send) -> Result<T, RunError> {
+        let (_, unused) = crate::recorder(self.ledger.objects().clone());
+        let wishes = std::mem::replace(&mut self.wishes, unused);
+        let mut failure = None;
+        let done = wishes.attend(work, |entry| match self.append(entry) {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let text = error.to_string();
+                failure.get_or_insert(error);
+                Err(text)
+            }
+        });
+        self.wishes = wishes;
+        match (failure, done) {
+            (Some(error), _) => Err(error),
+            (None, Ok(value)) => Ok(value),
+            (None, Err(_)) => Err(RunError::Internal("a writer or reviewer panicked".into())),
+        }
+    }
+
+    /// Says and records what a person should know of the writer before it starts.
+    pub(crate) fn say_remarks(&mut self) -> Result<(), RunError> {
+        for remark in self.writer.remarks() {
+            self.note(&remark, serde_json::Value::Null)?;
+        }
         Ok(())
     }
 

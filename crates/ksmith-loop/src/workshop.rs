@@ -2,11 +2,34 @@
 
 use std::path::Path;
 
-use ksmith_task::Instance;
+use ksmith_task::{Backend, Instance};
 
 use crate::arena::{Arena, ArenaError, JudgeArena};
-use crate::writer::{FolderWriter, SearchWriter, Writer, WriterError};
-use crate::{Sandbox, WriterChoice};
+use crate::writer::{CliWriter, FolderWriter, ReplayWriter, SearchWriter, Writer, WriterError};
+use crate::{AgentHost, AgentOptions, Interrupt, Recorder, Sandbox, WriterChoice};
+
+/// What a writer is made with.
+#[derive(Debug, Clone)]
+pub struct Setting<'a> {
+    /// The instance.
+    pub instance: &'a Instance,
+    /// The target.
+    pub backend: Backend,
+    /// The run's folder.
+    pub run: &'a Path,
+    /// The tuner cache, if it is switched on.
+    pub cache: Option<&'a Path>,
+    /// Whether the user allowed to run without a sandbox.
+    pub sandbox: Sandbox,
+    /// What the user asked of agents.
+    pub agents: &'a AgentOptions,
+    /// What of the machine agents may use.
+    pub host: &'a AgentHost,
+    /// Appends records from the writer's threads.
+    pub recorder: Recorder,
+    /// The wish to stop.
+    pub interrupt: Interrupt,
+}
 
 /// Where judges and writers come from.
 pub trait Workshop {
@@ -16,16 +39,11 @@ pub trait Workshop {
     /// When the task cannot be judged here.
     fn arena(&self, instance: &Instance, run: &Path, sandbox: Sandbox) -> Result<Box<dyn Arena>, ArenaError>;
 
-    /// Makes the writer that was asked for. `cache` is the tuner cache, if it is switched on.
+    /// Makes the writer that was asked for.
     ///
     /// # Errors
     /// When it cannot be had.
-    fn writer(
-        &self,
-        choice: &WriterChoice,
-        instance: &Instance,
-        cache: Option<&Path>,
-    ) -> Result<Box<dyn Writer>, WriterError>;
+    fn writer(&self, choice: &WriterChoice, setting: &Setting<'_>) -> Result<Box<dyn Writer>, WriterError>;
 }
 
 /// The real judge and the built-in writers.
@@ -37,15 +55,12 @@ impl Workshop for BuiltIn {
         Ok(Box::new(JudgeArena::open(instance, run, sandbox)?))
     }
 
-    fn writer(
-        &self,
-        choice: &WriterChoice,
-        instance: &Instance,
-        cache: Option<&Path>,
-    ) -> Result<Box<dyn Writer>, WriterError> {
+    fn writer(&self, choice: &WriterChoice, setting: &Setting<'_>) -> Result<Box<dyn Writer>, WriterError> {
         Ok(match choice {
-            WriterChoice::Search => Box::new(SearchWriter::new(instance, cache)?),
+            WriterChoice::Search => Box::new(SearchWriter::new(setting.instance, setting.cache)?),
             WriterChoice::Folder(folder) => Box::new(FolderWriter::new(folder)?),
+            WriterChoice::Cli(profile) => Box::new(CliWriter::new(profile, setting)?),
+            WriterChoice::Replay(run) => Box::new(ReplayWriter::new(run)?),
         })
     }
 }

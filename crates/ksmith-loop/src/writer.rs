@@ -3,13 +3,20 @@
 //! A writer has no way to record, judge or promote anything. Everything it needs to go on after a crash is in the
 //! brief (its history and its seed), so writers hold no state that a run would have to save.
 
+mod agency;
+mod cli;
+mod desk;
 mod folder;
+mod replay;
 mod search;
+mod verbs;
 
 use std::path::PathBuf;
 
+pub use cli::CliWriter;
 pub use folder::FolderWriter;
 use ksmith_task::{Brief, Proposal};
+pub use replay::ReplayWriter;
 pub use search::SearchWriter;
 
 /// A direction worth trying, as the draft ranks it.
@@ -53,10 +60,15 @@ pub enum WriterError {
     Failed(String),
 }
 
-/// Whoever proposes candidates.
-pub trait Writer {
+/// Whoever proposes candidates. It may be asked on another thread than the one that made it.
+pub trait Writer: Send {
     /// The name that stands in the records.
     fn name(&self) -> String;
+
+    /// What a person should know before it starts, one sentence each.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Directions for the draft, best first.
     ///
@@ -72,6 +84,24 @@ pub trait Writer {
     /// # Errors
     /// When the writer itself fails; that ends the run as if nothing were left, with a note.
     fn propose(&mut self, brief: &Brief, wanted: usize) -> Result<Vec<Proposal>, WriterError>;
+}
+
+/// Stands in while the writer is busy elsewhere.
+#[derive(Debug)]
+pub(crate) struct Absent;
+
+impl Writer for Absent {
+    fn name(&self) -> String {
+        "absent".into()
+    }
+
+    fn directions(&mut self, _: &Brief) -> Result<Vec<Direction>, WriterError> {
+        Ok(Vec::new())
+    }
+
+    fn propose(&mut self, _: &Brief, _: usize) -> Result<Vec<Proposal>, WriterError> {
+        Ok(Vec::new())
+    }
 }
 
 /// Threads that a candidate may use: the policy's, else all CPUs but the judge's own.

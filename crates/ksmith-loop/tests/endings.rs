@@ -15,8 +15,8 @@ use ksmith_ledger::verify::{VerifyOptions, verify};
 use ksmith_ledger::{Entry, History, Kind, Outcome, SignedCertificate, Status, read_records};
 use ksmith_loop::step::{Now, Step, next};
 use ksmith_loop::{
-    InstanceOutcome, Memory, ResumeOptions, RunOptions, RunOutcome, Silent, Stop, WriterChoice, resume_with,
-    run_with,
+    AgentHost, InstanceOutcome, Memory, ResumeOptions, RunOptions, RunOutcome, Silent, Stop, WriterChoice,
+    resume_with, run_with,
 };
 use ksmith_task::ExitCode;
 use scripted::{Home, Hooks, Round, Script};
@@ -209,6 +209,7 @@ fn an_interrupt_throws_the_step_in_flight_away_and_resume_does_it_again() {
     let again = ResumeOptions {
         run: stopped.dir.clone(),
         home: home.folder.path().to_owned(),
+        agent_host: AgentHost::default(),
         interrupt: ksmith_loop::Interrupt::default(),
         command: vec!["test".into()],
         signing_key: Some(home.folder.path().join("signing.key")),

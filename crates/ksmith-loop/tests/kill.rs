@@ -58,6 +58,7 @@ fn child_of_the_kill_test() {
             let options = ResumeOptions {
                 run,
                 home,
+                agent_host: Default::default(),
                 interrupt: Interrupt::default(),
                 command: Vec::new(),
                 signing_key,
@@ -150,6 +151,7 @@ fn a_run_killed_at_twenty_random_moments_goes_on_and_loses_no_finished_step() {
     let options = ResumeOptions {
         run: run.clone(),
         home: home.folder.path().to_owned(),
+        agent_host: Default::default(),
         interrupt: Interrupt::default(),
         command: Vec::new(),
         signing_key: Some(home.folder.path().join("signing.key")),

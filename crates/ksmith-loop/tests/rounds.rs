@@ -258,6 +258,7 @@ fn resume_options(home: &Home, run: &std::path::Path) -> ResumeOptions {
     ResumeOptions {
         run: run.to_owned(),
         home: home.folder.path().to_owned(),
+        agent_host: Default::default(),
         interrupt: ksmith_loop::Interrupt::default(),
         command: vec!["test".into()],
         signing_key: Some(home.folder.path().join("signing.key")),

@@ -55,6 +55,8 @@ pub(crate) enum Command {
     Report(commands::report::Args),
     Verify(commands::verify::Args),
     Export(commands::export::Args),
+    Tool(commands::tool::Args),
+    Mcp(commands::mcp::Args),
     Toolchain(commands::toolchain::Args),
     Completions(commands::completions::Args),
     #[command(hide = true)]

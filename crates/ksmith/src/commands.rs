@@ -10,6 +10,7 @@ pub(crate) mod export;
 pub(crate) mod judge;
 pub(crate) mod lint;
 pub(crate) mod log;
+pub(crate) mod mcp;
 pub(crate) mod new;
 pub(crate) mod place;
 pub(crate) mod probe_kernel;
@@ -21,6 +22,7 @@ pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod summary;
 pub(crate) mod test;
+pub(crate) mod tool;
 pub(crate) mod toolchain;
 pub(crate) mod verify;
 
@@ -53,6 +55,8 @@ pub(crate) fn dispatch(command: Command, ui: &mut Ui) -> Outcome {
         Command::New(args) => new::run(&args, ui),
         Command::Report(args) => report::run(&args, ui),
         Command::Review(args) => review::run(&args, ui),
+        Command::Tool(args) => tool::run(&args, ui),
+        Command::Mcp(args) => mcp::run(&args, ui),
         Command::Toolchain(args) => toolchain::run(&args, ui),
         Command::Completions(args) => completions::run(&args, ui),
         Command::ProbeKernel(args) => probe_kernel::run(&args),

@@ -1,5 +1,6 @@
 //! The command line: arguments in, tables out; no logic.
 
+mod approve;
 mod cli;
 mod commands;
 mod duration;
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    ksmith_worker::intercept();
+    ksmith_loop::intercept();
     let cli = cli::Cli::parse();
     let mut ui = ui::Ui::new(cli.json, cli.quiet);
     match commands::dispatch(cli.command, &mut ui) {

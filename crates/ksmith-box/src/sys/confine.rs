@@ -25,6 +25,29 @@ pub(crate) fn unshare(flags: i32) -> io::Result<()> {
     checked(unsafe { libc::unshare(flags) }).map(drop)
 }
 
+/// Switches the loopback device of this network namespace on.
+pub(crate) fn raise_loopback() -> io::Result<()> {
+    // SAFETY: the descriptor is new and owned here; a zero request is valid, and the call only reads it.
+    unsafe {
+        let socket = checked(libc::socket(
+            libc::AF_INET,
+            libc::SOCK_DGRAM | libc::SOCK_CLOEXEC,
+            0,
+        ))?;
+        let socket = OwnedFd::from_raw_fd(socket);
+        let mut request: libc::ifreq = mem::zeroed();
+        request.ifr_name[0] = b'l' as libc::c_char;
+        request.ifr_name[1] = b'o' as libc::c_char;
+        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+        checked(libc::ioctl(
+            std::os::fd::AsRawFd::as_raw_fd(&socket),
+            libc::SIOCSIFFLAGS,
+            &raw const request,
+        ))
+        .map(drop)
+    }
+}
+
 /// Mounts a file system.
 pub(crate) fn mount(source: &CStr, target: &Path, kind: &CStr, flags: u64, data: &CStr) -> io::Result<()> {
     let target = c_path(target)?;

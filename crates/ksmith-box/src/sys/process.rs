@@ -82,6 +82,12 @@ pub(crate) fn kill(pid: i32, signal: i32) -> io::Result<()> {
     checked(unsafe { libc::kill(pid, signal) }).map(drop)
 }
 
+/// Lets files that this process makes be read by other users, whatever its starter wished.
+pub(crate) fn plain_umask() {
+    // SAFETY: never fails, and no memory is involved.
+    unsafe { libc::umask(0o022) };
+}
+
 /// Starts a session of its own.
 pub(crate) fn new_session() -> io::Result<()> {
     // SAFETY: no memory is involved.

@@ -1,6 +1,7 @@
 //! The judge as the loop sees it: open for one task instance, then screen and score candidates.
 
 mod corpus;
+mod dev;
 mod error;
 mod halt;
 mod options;
@@ -9,6 +10,7 @@ mod session;
 mod timing;
 mod verdict;
 
+pub use dev::{DevFailure, DevTime};
 pub use error::JudgeError;
 pub use halt::Halt;
 pub use options::{Effort, JudgeOptions};

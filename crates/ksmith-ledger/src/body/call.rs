@@ -16,8 +16,14 @@ pub struct AgentCall {
     /// What it said.
     #[serde(default)]
     pub answer: Option<BlobRef>,
+    /// What it said on standard error, if anything.
+    #[serde(default)]
+    pub errors: Option<BlobRef>,
     /// How it ended, in a few words.
     pub ended: String,
+    /// Facts that go with it: outcome, isolation, command line, files beside the candidate.
+    #[serde(default)]
+    pub detail: serde_json::Value,
     /// Wall time in milliseconds.
     pub ms: f64,
 }

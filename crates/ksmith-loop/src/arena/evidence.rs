@@ -112,7 +112,7 @@ pub(super) fn bench_of_gates(id: &str, stage: BenchStage, verdict: &Verdict) -> 
 }
 
 /// What a writer may learn of a failure: the evidence that the judge itself made public.
-pub(super) fn lesson(verdict: &Verdict) -> String {
+pub(crate) fn lesson(verdict: &Verdict) -> String {
     let failed = verdict
         .gates
         .iter()

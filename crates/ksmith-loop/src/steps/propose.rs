@@ -8,6 +8,7 @@ use ksmith_task::{Brief, BriefWorkload, BudgetLeft, Candidate, Outcome, Proposal
 use crate::memory::Candidacy;
 use crate::session::Session;
 use crate::step::closed_directions;
+use crate::writer::{Absent, WriterError};
 use crate::{Mechanism, RunError, Stage};
 
 /// Most candidates that one round asks for: enough that the one full scoring of a round (about 7 s on a quiet machine)
@@ -30,7 +31,7 @@ impl Session<'_> {
         } else {
             1
         };
-        let mut proposals = match self.writer.propose(&brief, wanted) {
+        let mut proposals = match self.ask_writer(&brief, wanted)? {
             Ok(proposals) => proposals,
             Err(error) => {
                 self.note(
@@ -43,6 +44,9 @@ impl Session<'_> {
         let offered = proposals.len();
         proposals.retain(|proposal| !closed.contains(&proposal.direction));
         proposals.truncate(wanted);
+        if proposals.is_empty() && self.interrupt.is_requested() {
+            return remove(&workspace);
+        }
         if proposals.is_empty() {
             let text = match offered {
                 0 => "the writer has nothing left to propose".to_owned(),
@@ -60,6 +64,18 @@ impl Session<'_> {
         }
         remove(&workspace)?;
         self.build_ahead(round)
+    }
+
+    /// The writer works on a thread of its own, so that whatever it wants recorded on the way can be.
+    fn ask_writer(
+        &mut self,
+        brief: &Brief,
+        wanted: usize,
+    ) -> Result<Result<Vec<Proposal>, WriterError>, RunError> {
+        let mut writer = std::mem::replace(&mut self.writer, Box::new(Absent));
+        let proposals = self.attended(|| writer.propose(brief, wanted));
+        self.writer = writer;
+        proposals
     }
 
     /// Puts a proposal into the object store, makes its working copy and records it.

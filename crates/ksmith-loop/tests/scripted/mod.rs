@@ -20,7 +20,9 @@ use ksmith_ledger::{
 };
 use ksmith_loop::arena::{Arena, ArenaError, Entrant, Evidence, Field, Screening};
 use ksmith_loop::writer::{Direction, SearchWriter, Writer, WriterError};
-use ksmith_loop::{Interrupt, Mechanisms, RunOptions, Sandbox, Workshop, WriterChoice};
+use ksmith_loop::{
+    AgentHost, AgentOptions, Interrupt, Mechanisms, RunOptions, Sandbox, Setting, Workshop, WriterChoice,
+};
 use ksmith_task::{Backend, Brief, Digest, Instance, Proposal};
 
 /// One round of the scripted writer: a direction and its candidates, each the text of its comment.
@@ -75,14 +77,9 @@ impl Workshop for Script {
         }))
     }
 
-    fn writer(
-        &self,
-        _: &WriterChoice,
-        instance: &Instance,
-        cache: Option<&Path>,
-    ) -> Result<Box<dyn Writer>, WriterError> {
+    fn writer(&self, _: &WriterChoice, setting: &Setting<'_>) -> Result<Box<dyn Writer>, WriterError> {
         if self.recorded.is_some() {
-            return Ok(Box::new(SearchWriter::new(instance, cache)?));
+            return Ok(Box::new(SearchWriter::new(setting.instance, setting.cache)?));
         }
         Ok(Box::new(ScriptedWriter { rounds: self.rounds }))
     }
@@ -413,6 +410,8 @@ impl Home {
             writer: WriterChoice::Search,
             mechanisms: Mechanisms::all(),
             sandbox: Sandbox::Required,
+            agents: AgentOptions::default(),
+            agent_host: AgentHost::default(),
             interrupt: Interrupt::default(),
             command: vec!["test".into()],
             signing_key: Some(self.folder.path().join("signing.key")),

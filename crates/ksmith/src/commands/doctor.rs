@@ -128,19 +128,22 @@ fn kind(kind: ksmith_machine::RouteKind) -> &'static str {
     }
 }
 
+/// What an agent's box shows and allows, tried in one; where none can be made, nothing holds.
+fn agents() -> AgentFacts {
+    let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/root"), PathBuf::from);
+    let scratch = std::env::temp_dir().join(format!("ksmith-look-{}", std::process::id()));
+    let facts = ksmith_agents::writers::facts(&home, &scratch).unwrap_or_default();
+    // It lies in the system's own folder for such things; a rest does no harm.
+    let _ = std::fs::remove_dir_all(&scratch);
+    facts
+}
+
 fn measures(ui: &mut Ui) -> Outcome {
     let host = LocalHost::new();
     let measures = safety(&SafetyProbes {
         host: &host,
         isolation: isolation(),
-        // The writers of this build are part of it: no agent program is started.
-        agents: AgentFacts {
-            boxed_without_home: true,
-            network_denied: true,
-            dangerous_denied: true,
-            protected_diffs_shown: true,
-            command_lines: Vec::new(),
-        },
+        agents: agents(),
         folder: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
     });
     let holds = |measure: &Measure| match measure.state {

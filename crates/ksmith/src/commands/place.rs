@@ -2,13 +2,18 @@
 //! below.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use ksmith_agents::writers::Deny;
 use ksmith_ledger::KeyPair;
 use ksmith_ledger::lookup::LookupError;
 use ksmith_ledger::runs::{self, FoundRun};
+use ksmith_loop::AgentHost;
 use ksmith_task::ExitCode;
 
+use crate::approve::Terminal;
 use crate::failure::Failure;
+use crate::ui::Ui;
 
 /// The folder under which `.ksmith/` lies.
 pub(crate) fn home() -> PathBuf {
@@ -52,6 +57,19 @@ pub(crate) fn data_dir() -> PathBuf {
     absolute("XDG_DATA_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
         .map_or_else(|| home().join(".ksmith"), |data| data.join("ksmith"))
+}
+
+/// What of this machine agents may use.
+pub(crate) fn agent_host(ui: &Ui) -> AgentHost {
+    AgentHost {
+        search_path: std::env::var_os("PATH"),
+        ksmith: std::env::current_exe().ok(),
+        approver: if ui.can_ask() {
+            Arc::new(Terminal)
+        } else {
+            Arc::new(Deny)
+        },
+    }
 }
 
 /// A candidate that the record does not have is the user's slip; a damaged object is not.

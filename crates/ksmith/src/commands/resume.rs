@@ -23,6 +23,7 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
     let options = ResumeOptions {
         run: place::find(&args.run)?.dir,
         home: place::home(),
+        agent_host: place::agent_host(ui),
         interrupt: signals::interrupt()?,
         command: place::command(),
         signing_key: place::signing_key(),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ksmith_loop::{Mechanisms, RunOptions, Sandbox, TypePick, WriterChoice};
+use ksmith_loop::{AgentOptions, Approve, Mechanisms, RunOptions, Sandbox, TypePick, WriterChoice};
 use ksmith_task::Backend;
 
 use super::{Outcome, place, summary};
@@ -42,15 +42,47 @@ pub(crate) struct Args {
     /// Seed of the writer's choices; never of the judge's cases
     #[arg(long, value_parser = numbers::seed, allow_negative_numbers = true, default_value = "0", value_name = "NUMBER")]
     seed: u64,
-    /// Who proposes: `search`, or `folder:PATH` with candidates that exist already
+    /// Who proposes: `search`, `cli:PROFILE` (an agent's command line), `replay:RUN`, or `folder:PATH` with candidates
+    /// that exist already
     #[arg(long, default_value = "search", value_name = "WRITER")]
     writer: WriterChoice,
     /// Which optional parts are on: `all`, `none` (the goal-only control), or a list such as draft,plan,screen
     #[arg(long, default_value = "all", value_name = "LIST")]
     mechanisms: Mechanisms,
-    /// Run candidates without a sandbox where the kernel gives none; every record and report shows it
+    /// Run candidates and agents without a sandbox where the kernel gives none; every record and report shows it
     #[arg(long)]
     unsandboxed: bool,
+    #[command(flatten)]
+    agent: AgentArgs,
+}
+
+/// What is asked of agents.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AgentArgs {
+    /// The model that agents are pinned to [default: the profile's]
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// Turns of one agent session
+    #[arg(long, default_value_t = 60, value_name = "NUMBER")]
+    turns: u32,
+    /// Wall time of one agent session; never more than a part of what the run has left
+    #[arg(long, value_parser = duration::parse, default_value = "15m", value_name = "DURATION")]
+    session: f64,
+    /// What happens when an agent leaves files outside its candidate: `deny` discards them, `ask` shows them as a
+    /// difference in the terminal
+    #[arg(long, default_value_t = Approve::Deny, value_name = "deny|ask")]
+    approve: Approve,
+}
+
+impl AgentArgs {
+    fn options(&self) -> AgentOptions {
+        AgentOptions {
+            model: self.model.clone(),
+            turns: self.turns,
+            session_s: self.session,
+            approve: self.approve,
+        }
+    }
 }
 
 fn parse_backend(text: &str) -> Result<Backend, String> {
@@ -81,6 +113,8 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
         writer: args.writer.clone(),
         mechanisms: args.mechanisms.clone(),
         sandbox: sandbox(args.unsandboxed),
+        agents: args.agent.options(),
+        agent_host: place::agent_host(ui),
         interrupt: signals::interrupt()?,
         command: place::command(),
         signing_key: place::signing_key(),
