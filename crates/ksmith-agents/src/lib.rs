@@ -1,4 +1,5 @@
 //! Writers and reviewers that are agents, and the two gateways between them and the world: models and tools.
 
+pub mod gateway;
 pub mod tools;
 pub mod writers;

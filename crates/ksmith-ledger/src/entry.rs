@@ -103,6 +103,8 @@ entries! {
     Note = "note",
     /// An agent program was called.
     AgentCall = "agent-call",
+    /// A call is about to be sent to a model.
+    ModelSent = "model-sent",
     /// A model was called.
     ModelCall = "model-call",
     /// An agent called a tool of ours.

@@ -7,8 +7,9 @@ use ksmith_task::Digest;
 use crate::verify::{self, Damage};
 use crate::{
     Audited, BenchStage, Benched, BudgetSpent, Checked, Closed, Confirmed, Decided, Decision, Demoted, Draft,
-    Entry, Gate, GateOutcome, GateResult, Interrupted, LEDGER_FILE, Note, Plan, Profiled, Promoted, Proposed,
-    Record, Reviewed, Role, RunOpened, Screened, SeedCommitment, Speedup, Tested, Verdict,
+    Entry, Gate, GateOutcome, GateResult, Interrupted, LEDGER_FILE, ModelAccount, Note, Plan, Profiled,
+    Promoted, Proposed, Record, Reviewed, Role, RunOpened, Screened, SeedCommitment, Speedup, Tested,
+    Verdict,
 };
 
 /// Why a run could not be read.
@@ -87,8 +88,8 @@ pub struct History {
     pub resumes: u64,
     /// Remarks with their times.
     pub notes: Vec<(String, Note)>,
-    /// Money spent on models, from the model calls.
-    pub model_cost_usd: f64,
+    /// Calls to models.
+    pub models: ModelAccount,
     /// The closing record.
     pub closed: Option<Closed>,
     /// Number of records.
@@ -390,7 +391,7 @@ impl History {
             interruptions: Vec::new(),
             resumes: 0,
             notes: Vec::new(),
-            model_cost_usd: 0.0,
+            models: ModelAccount::default(),
             closed: None,
             records: records.len() as u64,
             head: records.last().map_or(first.hash, |record| record.hash),
@@ -477,7 +478,8 @@ impl History {
             Entry::Interrupted(body) => self.interruptions.push((time.to_owned(), body)),
             Entry::BudgetSpent(body) => self.budget = Some(body),
             Entry::Note(body) => self.notes.push((time.to_owned(), body)),
-            Entry::ModelCall(body) => self.model_cost_usd += body.cost_usd,
+            Entry::ModelSent(body) => self.models.sent(&body),
+            Entry::ModelCall(body) => self.models.ended(&body),
             Entry::Closed(body) => self.closed = Some(body),
         }
     }

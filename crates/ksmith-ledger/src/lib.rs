@@ -14,6 +14,7 @@ mod entry;
 mod gate;
 mod history;
 pub mod lookup;
+mod models;
 mod object;
 mod record;
 pub mod runs;
@@ -25,9 +26,9 @@ pub mod views;
 
 pub use body::{
     AgentCall, Arm, ArmTime, Audited, BenchStage, Benched, BudgetLimits, BudgetSpent, Checked, Closed,
-    Committed, Confirmed, Decided, Demoted, Draft, FloorLine, Interrupted, ModelCall, Note, Outcome, Plan,
-    PlanStep, Profiled, Promoted, Proposed, Resumed, Reviewed, Role, RunOpened, Screened, Tested, ToolCall,
-    Torn, WorkloadGain,
+    Committed, Confirmed, Decided, Demoted, Draft, FloorLine, Interrupted, ModelCall, ModelSent, Note,
+    Outcome, Plan, PlanStep, Profiled, Promoted, Proposed, Resumed, Reviewed, Role, RunOpened, Screened,
+    Tested, ToolCall, Torn, WorkloadGain,
 };
 pub use canonical::canonical;
 pub use certificate::{
@@ -37,6 +38,7 @@ pub use chain::{Clock, Ledger, LedgerError, SystemClock};
 pub use entry::{Entry, Kind};
 pub use gate::Gate;
 pub use history::{CandidateHistory, History, ReadError, Status, read_records};
+pub use models::{ModelAccount, ModelTotals};
 pub use object::{BlobRef, ObjectError, ObjectStore, TreeFile, TreeManifest, TreeRef};
 pub use record::{FORMAT_VERSION, GENESIS, LEDGER_FILE, Record};
 pub use seed::{RevealedSeed, SeedCommitment, commit_seed};

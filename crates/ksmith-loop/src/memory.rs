@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use ksmith_ledger::{
-    Audited, Benched, Closed, Confirmed, Decided, Decision, Demoted, Draft, Entry, Gate, Plan, Promoted,
-    Proposed, Role, RunOpened, Screened, Speedup, Verdict,
+    Audited, Benched, Closed, Confirmed, Decided, Decision, Demoted, Draft, Entry, Gate, ModelAccount, Plan,
+    Promoted, Proposed, Role, RunOpened, Screened, Speedup, Verdict,
 };
 
 use crate::{Budget, Spent};
@@ -94,6 +94,8 @@ pub struct Memory {
     pub confirmations: u32,
     /// Purposes of the seeds committed to, in order.
     pub committed: Vec<String>,
+    /// Calls to models.
+    pub models: ModelAccount,
     /// What was spent.
     pub spent: Spent,
     /// The longest full scoring so far, in seconds: what must be kept for the last confirmation.
@@ -242,6 +244,13 @@ impl Memory {
         }
         self.last_time_s = Some(time_s);
         self.records += 1;
+        // With these the step that asked its models is on record: its calls are never asked again.
+        if matches!(
+            entry,
+            Entry::Proposed(_) | Entry::Reviewed(_) | Entry::Draft(_) | Entry::Plan(_)
+        ) {
+            self.models.step_ended();
+        }
         match entry {
             Entry::RunOpened(opened) => {
                 self.committed
@@ -290,7 +299,8 @@ impl Memory {
                 }
             }
             Entry::BudgetSpent(budget) => self.spent.cost_usd = budget.cost_usd,
-            Entry::ModelCall(call) => self.spent.cost_usd += call.cost_usd,
+            Entry::ModelSent(sent) => self.models.sent(sent),
+            Entry::ModelCall(call) => self.models.ended(call),
             Entry::Note(note) => {
                 if let Some(stop) = note.data.get("stop").and_then(serde_json::Value::as_str) {
                     self.stop = Some(stop.to_owned());
@@ -306,6 +316,9 @@ impl Memory {
             | Entry::Interrupted(_)
             | Entry::AgentCall(_)
             | Entry::ToolCall(_) => {}
+        }
+        if let Entry::ModelSent(_) | Entry::ModelCall(_) = entry {
+            self.spent.cost_usd = self.models.totals().cost_usd;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ mod candidate;
 mod measure;
 mod run;
 
-pub use call::{AgentCall, ModelCall, ToolCall};
+pub use call::{AgentCall, ModelCall, ModelSent, ToolCall};
 pub use candidate::{
     Checked, Confirmed, Decided, Demoted, Profiled, Promoted, Proposed, Reviewed, Role, Screened, Tested,
 };

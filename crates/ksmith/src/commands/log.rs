@@ -186,7 +186,14 @@ fn gist(entry: &ksmith_ledger::Entry) -> String {
         Entry::BudgetSpent(budget) => format!("{:.1} s, {} scorings", budget.wall_s, budget.candidates),
         Entry::Note(note) => note.text.clone(),
         Entry::AgentCall(call) => format!("{} {}", call.agent, call.purpose),
-        Entry::ModelCall(call) => format!("{} {:.4} USD", call.model, call.cost_usd),
+        Entry::ModelSent(sent) => format!("{} {} to {}", sent.call, sent.role, sent.model),
+        Entry::ModelCall(call) => format!(
+            "{} {} {:.4} USD{}",
+            call.call,
+            call.model,
+            call.cost_usd,
+            if call.estimated { " at most" } else { "" }
+        ),
         Entry::ToolCall(call) => format!("{} allowed {}", call.tool, call.allowed),
         Entry::Closed(closed) => format!("{} ({})", closed.outcome.name(), closed.reason),
     }
