@@ -91,8 +91,9 @@ def at_limits(scratch, task, types, folder, axes, seconds):
         turns = 2_000_000
         for bits in (128, 256, 512):
             probe = getattr(helper, f"probe_fma_{bits}")
-            arms[f"{bits}-bit multiply-adds"] = lambda probe=probe: probe(
-                ctypes.c_int64(turns // (bits // 128)), ctypes.c_float(0.999), ctypes.c_float(0.1)
+            count = ctypes.c_int64(turns // (bits // 128))
+            arms[f"{bits}-bit multiply-adds"] = lambda probe=probe, count=count: probe(
+                count, ctypes.c_float(0.999), ctypes.c_float(0.1)
             )
         work = {"kernel": 2.0 * axes["m"] * axes["n"] * axes["k"]}
         for bits in (128, 256, 512):
