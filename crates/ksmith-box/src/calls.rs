@@ -100,7 +100,8 @@ mod numbers {
         kcmp SYS_kcmp, setuid SYS_setuid, setresuid SYS_setresuid, truncate SYS_truncate, close_range SYS_close_range,
         membarrier SYS_membarrier, epoll_create1 SYS_epoll_create1, epoll_ctl SYS_epoll_ctl,
         epoll_pwait SYS_epoll_pwait, eventfd2 SYS_eventfd2, getresuid SYS_getresuid, getresgid SYS_getresgid,
-        linkat SYS_linkat, symlinkat SYS_symlinkat, getsockopt SYS_getsockopt, getgroups SYS_getgroups,
+        linkat SYS_linkat, symlinkat SYS_symlinkat, getsockopt SYS_getsockopt, setsockopt SYS_setsockopt,
+        listen SYS_listen, getgroups SYS_getgroups,
         add_key SYS_add_key, request_key SYS_request_key, mount_setattr SYS_mount_setattr, move_mount SYS_move_mount,
         open_tree SYS_open_tree, fsopen SYS_fsopen, fsmount SYS_fsmount, fspick SYS_fspick, fsconfig SYS_fsconfig,
         init_module SYS_init_module, finit_module SYS_finit_module, delete_module SYS_delete_module,
@@ -120,6 +121,8 @@ mod numbers {
 
 const EPERM: u32 = libc::EPERM as u32;
 const ENOSYS: u32 = libc::ENOSYS as u32;
+#[cfg(target_arch = "x86_64")]
+const ENOENT: u32 = libc::ENOENT as u32;
 const ENOTTY: u32 = libc::ENOTTY as u32;
 const ALLOW: Rule = Rule::Allow;
 /// Flags of `clone` that make namespaces (user, mount, pid, network, ipc, uts, cgroup, time).
@@ -277,10 +280,16 @@ const DEVICE: &[Entry] = table![
     set_mempolicy ALLOW, "the driver places its own queues";
     mbind ALLOW, "the driver places its own queues";
     sched_setaffinity Rule::Refuse(EPERM), "a box stays on the CPUs it was given";
+    socket Rule::AllowIf { argument: 0, values: &[1] }, "the driver asks for a sharing daemon and names its memory file, over Unix sockets of the box's own network";
+    setsockopt ALLOW, "the driver's Unix sockets";
+    connect ALLOW, "the driver's Unix sockets; no socket of the system is in view";
+    bind ALLOW, "the driver's Unix sockets, by abstract name";
+    listen ALLOW, "the driver's Unix sockets";
 ];
 
 #[cfg(target_arch = "x86_64")]
 const DEVICE_X86: &[Entry] = table![
+    symlink Rule::Refuse(ENOENT), "the driver would name its device nodes a second time";
     readlink ALLOW, "the driver looks for its own executable and devices";
     access ALLOW, "the driver looks for its device nodes";
 ];

@@ -18,7 +18,7 @@ use crate::sys::channel::{self, KeepOnExec};
 use crate::sys::confine::{self, Listener};
 use crate::sys::process::{self, Fork, Hang, Status};
 use crate::wire::{Message, Wire};
-use crate::{Ended, Layer, Role, RoleContext, landlock};
+use crate::{Ended, Layer, Profile, Role, RoleContext, landlock};
 
 /// User ids of boxes start here; the helper's own process id is added, so that no two boxes share one.
 const FIRST_UID: u32 = 1_610_612_736;
@@ -337,6 +337,43 @@ fn limits(wire: &Wire) -> io::Result<()> {
     }
 }
 
+/// The TCP of a box, for Landlock.
+fn network(wire: &Wire) -> landlock::Network {
+    match wire.loopback {
+        None => landlock::Network::None,
+        Some(_) if wire.has(Layer::NetworkNamespace) => landlock::Network::Own,
+        Some(port) => landlock::Network::Port(port),
+    }
+}
+
+/// The files of a box, for Landlock.
+fn files(wire: &Wire) -> landlock::Files {
+    let mut files = landlock::Files {
+        read_only: wire.read_only.clone(),
+        read_write: wire.read_write.clone(),
+        devices: mounts::DEVICES.iter().map(PathBuf::from).collect(),
+        writable: Vec::new(),
+    };
+    files.devices.extend(wire.devices.iter().cloned());
+    if wire.proc_view {
+        files.read_only.push("/proc".into());
+    }
+    if wire.has(Layer::MountNamespace) && !wire.is_worker() {
+        files.read_write.push("/tmp".into());
+    }
+    if wire.home.is_some() && wire.has(Layer::MountNamespace) {
+        files
+            .read_only
+            .extend(mounts::USER_FILES.iter().map(PathBuf::from));
+    }
+    if wire.profile == Profile::Device {
+        // `cuInit` starts threads and names them through `/proc/self/task/<thread>/comm`; a refusal there ends it with
+        // CUDA_ERROR_OPERATING_SYSTEM. The rule binds to this very process, which becomes the role without an exec.
+        files.writable.push("/proc/self/task".into());
+    }
+    files
+}
+
 /// Gives everything up, in the only order that works, and runs; returns the exit code of a role.
 fn confine_and_run(
     wire: &Wire,
@@ -361,26 +398,11 @@ fn confine_and_run(
     if wire.has(Layer::NoNewPrivileges) {
         confine::no_new_privileges().step("refuse new privileges")?;
     }
+    if wire.profile == Profile::Device {
+        process::own_proc_files().step("own the files of this process")?;
+    }
     if wire.has(Layer::Landlock) {
-        let mut devices: Vec<PathBuf> = mounts::DEVICES.iter().map(PathBuf::from).collect();
-        devices.extend(wire.devices.iter().cloned());
-        let mut read_only = wire.read_only.clone();
-        if wire.proc_view {
-            read_only.push("/proc".into());
-        }
-        let mut read_write = wire.read_write.clone();
-        if wire.has(Layer::MountNamespace) && !wire.is_worker() {
-            read_write.push("/tmp".into());
-        }
-        let network = match wire.loopback {
-            None => landlock::Network::None,
-            Some(_) if wire.has(Layer::NetworkNamespace) => landlock::Network::Own,
-            Some(port) => landlock::Network::Port(port),
-        };
-        if wire.home.is_some() && wire.has(Layer::MountNamespace) {
-            read_only.extend(mounts::USER_FILES.iter().map(PathBuf::from));
-        }
-        landlock::restrict(&read_only, &read_write, &devices, network).step("restrict files")?;
+        landlock::restrict(&files(wire), network(wire)).step("restrict files")?;
     }
     let program = prepare(wire, roles)?;
     if wire.has(Layer::Seccomp) {

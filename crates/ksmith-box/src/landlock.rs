@@ -22,15 +22,24 @@ pub(crate) enum Network {
     Own,
 }
 
+/// What a process may do with files.
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    /// Read, list, execute.
+    pub(crate) read_only: Vec<PathBuf>,
+    /// Everything.
+    pub(crate) read_write: Vec<PathBuf>,
+    /// Read, write, control calls.
+    pub(crate) devices: Vec<PathBuf>,
+    /// Read, and write or truncate files that exist already.
+    pub(crate) writable: Vec<PathBuf>,
+}
+
 /// Restricts this process and all it starts: files as listed, TCP as given, no signals or abstract sockets to the
 /// outside.
-pub(crate) fn restrict(
-    read_only: &[PathBuf],
-    read_write: &[PathBuf],
-    devices: &[PathBuf],
-    network: Network,
-) -> io::Result<()> {
+pub(crate) fn restrict(files: &Files, network: Network) -> io::Result<()> {
     let device_rights = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
+    let writing = AccessFs::from_read(ABI_WANTED) | AccessFs::WriteFile | AccessFs::Truncate;
     let tcp = AccessNet::from_all(ABI_WANTED);
     let ports: Vec<Result<NetPort, RulesetError>> = match network {
         Network::Port(port) => vec![Ok(NetPort::new(port, tcp))],
@@ -44,9 +53,20 @@ pub(crate) fn restrict(
         })
         .and_then(|rules| rules.scope(Scope::from_all(ABI_WANTED)))
         .and_then(Ruleset::create)
-        .and_then(|rules| rules.add_rules(path_beneath_rules(read_only, AccessFs::from_read(ABI_WANTED))))
-        .and_then(|rules| rules.add_rules(path_beneath_rules(read_write, AccessFs::from_all(ABI_WANTED))))
-        .and_then(|rules| rules.add_rules(path_beneath_rules(devices, device_rights)))
+        .and_then(|rules| {
+            rules.add_rules(path_beneath_rules(
+                &files.read_only,
+                AccessFs::from_read(ABI_WANTED),
+            ))
+        })
+        .and_then(|rules| {
+            rules.add_rules(path_beneath_rules(
+                &files.read_write,
+                AccessFs::from_all(ABI_WANTED),
+            ))
+        })
+        .and_then(|rules| rules.add_rules(path_beneath_rules(&files.devices, device_rights)))
+        .and_then(|rules| rules.add_rules(path_beneath_rules(&files.writable, writing)))
         .and_then(|rules| rules.add_rules(ports))
         .and_then(|rules| rules.restrict_self())
         .map_err(io::Error::other)?;

@@ -85,7 +85,11 @@ fn show(path: &Path, attributes: u64) -> io::Result<()> {
         fs::create_dir_all(parent)?;
     }
     if kind.is_symlink() {
-        return symlink(fs::read_link(&source)?, path);
+        return match symlink(fs::read_link(&source)?, path) {
+            // It lies in a folder that is shown already.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            made => made,
+        };
     }
     if kind.is_dir() {
         fs::create_dir_all(path)?;

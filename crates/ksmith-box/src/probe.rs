@@ -93,7 +93,7 @@ pub(crate) fn main() -> ! {
             Layer::Landlock,
             attempt(|| {
                 confine::no_new_privileges()?;
-                landlock::restrict(&[], &[], &[], landlock::Network::None)
+                landlock::restrict(&landlock::Files::default(), landlock::Network::None)
             }),
         ),
         (Layer::Seccomp, filter(Listener::None)),

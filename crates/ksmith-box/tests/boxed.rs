@@ -108,6 +108,10 @@ const ROLES: &[Role] = &[
         name: "read-fd",
         run: read_fd,
     },
+    Role {
+        name: "own-files",
+        run: own_files,
+    },
 ];
 
 fn call(number: i64, arguments: [i64; 4]) -> i32 {
@@ -204,6 +208,22 @@ fn read_fd(context: &RoleContext) -> i32 {
     let mut byte = [0u8];
     let count = unsafe { libc::pread(context.fds[0], byte.as_mut_ptr().cast(), 1, 0) };
     if count == 1 { i32::from(byte[0]) } else { 99 }
+}
+
+/// What the driver of a GPU does at its start, and what nobody needs. One bit for each file that could be opened for
+/// writing.
+fn own_files(_: &RoleContext) -> i32 {
+    let thread = unsafe { libc::syscall(libc::SYS_gettid) };
+    let files = [
+        format!("/proc/self/task/{thread}/comm"),
+        "/proc/self/oom_score_adj".to_owned(),
+        "/proc/sys/vm/overcommit_memory".to_owned(),
+    ];
+    files.iter().enumerate().fold(0, |bits, (bit, file)| {
+        // As the driver does it: create and truncate.
+        let opened = std::fs::File::create(file);
+        bits | i32::from(opened.is_ok()) << bit
+    })
 }
 
 fn tool(name: &str) -> BoxSpec {
@@ -433,6 +453,28 @@ fn environment_and_descriptors_start_empty() {
     );
     // Three standard descriptors and no other.
     assert_eq!(run(&worker("descriptors")).unwrap().ended, Ended::Exited(3));
+}
+
+#[test]
+fn a_device_worker_may_name_its_threads_and_write_to_nothing_else_of_the_system() {
+    let ended = |profile| {
+        run(&BoxSpec::role("own-files", profile).proc_view())
+            .unwrap()
+            .ended
+    };
+    assert_eq!(ended(Profile::Device), Ended::Exited(1));
+    assert_eq!(ended(Profile::Reference), Ended::Exited(0));
+}
+
+#[test]
+fn a_link_in_a_folder_that_is_shown_already_may_be_named_too() {
+    let links = ["/usr/bin/cc", "/usr/lib64/ld-linux-x86-64.so.2"].map(Path::new);
+    let Some(link) = links.iter().find(|path| path.is_symlink()) else {
+        println!("skipped: 1 test (no link below /usr)");
+        return;
+    };
+    let finished = run(&tool("calm").system().read_only(link)).unwrap();
+    assert_eq!(finished.ended, Ended::Exited(7));
 }
 
 #[test]

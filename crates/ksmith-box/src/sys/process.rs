@@ -106,6 +106,12 @@ pub(crate) fn die_with_parent(signal: i32) -> io::Result<()> {
     checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal, 0, 0, 0) }).map(drop)
 }
 
+/// Gives `/proc/self` back to this process: after a change of user the kernel keeps it for root.
+pub(crate) fn own_proc_files() -> io::Result<()> {
+    // SAFETY: no memory is involved.
+    checked(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) }).map(drop)
+}
+
 /// Replaces this process by a program.
 pub(crate) fn exec(program: &CStr, args: &[CString], env: &[CString]) -> io::Error {
     let pointers = |list: &[CString]| -> Vec<*const libc::c_char> {
