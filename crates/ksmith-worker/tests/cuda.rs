@@ -6,12 +6,13 @@
     reason = "a test stops at what it did not expect, and says what it skipped"
 )]
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ksmith_box::Level;
+use ksmith_task::DType;
 use ksmith_worker::cuda::{
-    self, Buffer, BufferAccess, CompileOptions, CudaError, CudaFault, Launch, Owner, Param, ResolvedPlan,
-    ResolvedStep, Timing, Worker, WorkerOptions,
+    self, Buffer, BufferAccess, BufferEdge, Cache, Checks, CompileOptions, CudaError, CudaFault, Launch,
+    Owner, Param, RealRule, ResolvedPlan, ResolvedStep, Timing, WholeRule, Worker, WorkerOptions,
 };
 
 ksmith_box::intercept_tests!(ksmith_worker::intercept);
@@ -83,29 +84,44 @@ fn plan(kernel: &str) -> ResolvedPlan {
     }
 }
 
-fn start(owner: &Owner, kernel: &str, slots: &[Vec<&Buffer>]) -> Worker {
+fn compiler(owner: &Owner) -> CompileOptions {
     let (major, minor) = owner.facts().capability;
     let suffix = if major == 9 { "a" } else { "" };
-    let cubin = cuda::compile(
-        &CompileOptions {
-            sources: vec![("kernel.cu".to_owned(), SOURCE.to_owned())],
-            kernels: vec![kernel.to_owned()],
-            arch: format!("sm_{major}{minor}{suffix}"),
-            flags: Vec::new(),
-            include: Vec::new(),
-            library: nvrtc(),
-        },
-        options().least,
-        options().unsandboxed,
-    )
-    .unwrap();
+    CompileOptions {
+        sources: vec![("kernel.cu".to_owned(), SOURCE.to_owned())],
+        kernels: Vec::new(),
+        arch: format!("sm_{major}{minor}{suffix}"),
+        flags: Vec::new(),
+        include: Vec::new(),
+        library: nvrtc(),
+    }
+}
+
+fn start(owner: &Owner, kernel: &str, slots: &[Vec<&Buffer>]) -> Worker {
+    let options = CompileOptions {
+        kernels: vec![kernel.to_owned()],
+        ..compiler(owner)
+    };
+    let cubin = cuda::compile(&options, self::options().least, self::options().unsandboxed).unwrap();
     println!("compiled `{kernel}` in {:.0} ms", cubin.ms);
-    let mut worker = Worker::start(&options()).unwrap();
+    let began = Instant::now();
+    let mut worker = Worker::start(&self::options()).unwrap();
+    println!(
+        "worker at level `{}` after {:.0} ms",
+        worker.level(),
+        began.elapsed().as_secs_f64() * 1e3
+    );
     let facts = worker.load(&cubin, &[kernel.to_owned()]).unwrap();
     assert_eq!(facts[0].params, [8, 8, 8]);
-    worker.map(slots).unwrap();
-    worker.plan(&plan(kernel)).unwrap();
+    worker.flush_with(owner).unwrap();
+    for (slot, buffers) in slots.iter().enumerate() {
+        worker.slot(slot, buffers, &plan(kernel)).unwrap();
+    }
     worker
+}
+
+fn call(worker: &mut Worker, owner: &Owner) -> Result<Timing, CudaError> {
+    worker.call(owner, 0, Cache::AsIs, Duration::from_secs(5))
 }
 
 fn buffers(owner: &Owner) -> (Buffer, Buffer) {
@@ -125,8 +141,11 @@ fn an_honest_kernel_is_right_and_both_clocks_agree() {
     let mut cold: Vec<Timing> = Vec::new();
     for _ in 0..30 {
         owner.poison(&y, 0xff).unwrap();
-        owner.flush_l2().unwrap();
-        cold.push(worker.call(&owner, 0, Duration::from_secs(5)).unwrap());
+        cold.push(
+            worker
+                .call(&owner, 0, Cache::Cold, Duration::from_secs(5))
+                .unwrap(),
+        );
         let mut out = vec![0; 4 * N];
         owner.read(&y, &mut out).unwrap();
         let right = out
@@ -135,7 +154,8 @@ fn an_honest_kernel_is_right_and_both_clocks_agree() {
             .all(|(i, b)| f32::from_le_bytes([b[0], b[1], b[2], b[3]]) == 2.0 * i as f32);
         assert!(right);
     }
-    assert!(owner.slack_intact(&y, 0xff).unwrap());
+    let checks = Checks::load(&owner, &compiler(&owner), options().least, options().unsandboxed).unwrap();
+    assert_eq!(checks.slack_intact(&owner, &y, 0xff).unwrap(), [true; 2]);
     let median = |mut values: Vec<u64>| {
         values.sort_unstable();
         values[values.len() / 2]
@@ -148,12 +168,15 @@ fn an_honest_kernel_is_right_and_both_clocks_agree() {
     let graph = worker
         .batch(&owner, &[0; 64], true, Duration::from_secs(5))
         .unwrap();
-    let copy = owner.copy_ns(4 * N, 20).unwrap();
+    let roofs = checks.roofs(&owner, 8 * N, 20).unwrap();
     println!(
-        "event {event} ns, judge {judge} ns, batch {} / {} ns, graph {} ns, copy {copy} ns",
+        "event {event} ns, judge {judge} ns, batch {} / {} ns, graph {} ns, copy {} ns, write {} ns, read {} ns",
         batch.event_ns / 64,
         batch.judge_ns / 64,
-        graph.event_ns / 64
+        graph.event_ns / 64,
+        median(roofs.copy),
+        median(roofs.write),
+        median(roofs.read)
     );
     assert!(judge > event);
     // 64 serial calls on the judge's own clock bound the claim from above.
@@ -165,7 +188,7 @@ fn a_write_to_an_input_faults_in_the_worker_and_the_judge_goes_on() {
     let Some(owner) = device() else { return };
     let (x, y) = buffers(&owner);
     let mut worker = start(&owner, "writes_input", &[vec![&x, &y]]);
-    let error = worker.call(&owner, 0, Duration::from_secs(5)).unwrap_err();
+    let error = call(&mut worker, &owner).unwrap_err();
     println!("{error}");
     assert!(
         matches!(
@@ -177,10 +200,7 @@ fn a_write_to_an_input_faults_in_the_worker_and_the_judge_goes_on() {
     let mut back = vec![0; 4 * N];
     owner.read(&x, &mut back).unwrap();
     assert_eq!(&back[4 * 77..4 * 78], 77f32.to_le_bytes());
-    assert!(matches!(
-        worker.call(&owner, 0, Duration::from_secs(5)),
-        Err(CudaError::Dead)
-    ));
+    assert!(matches!(call(&mut worker, &owner), Err(CudaError::Dead)));
 }
 
 #[test]
@@ -188,7 +208,7 @@ fn an_access_past_the_mapping_faults_and_a_new_worker_starts() {
     let Some(owner) = device() else { return };
     let (x, y) = buffers(&owner);
     let mut worker = start(&owner, "past_the_end", &[vec![&x, &y]]);
-    let error = worker.call(&owner, 0, Duration::from_secs(5)).unwrap_err();
+    let error = call(&mut worker, &owner).unwrap_err();
     println!("{error}");
     assert!(
         matches!(&error, CudaError::Fault(CudaFault::Device { code: 700, .. })),
@@ -196,7 +216,7 @@ fn an_access_past_the_mapping_faults_and_a_new_worker_starts() {
     );
     drop(worker);
     let mut worker = start(&owner, "twice", &[vec![&x, &y]]);
-    worker.call(&owner, 0, Duration::from_secs(5)).unwrap();
+    call(&mut worker, &owner).unwrap();
 }
 
 #[test]
@@ -204,11 +224,90 @@ fn a_kernel_that_never_ends_is_ended_and_the_judge_goes_on() {
     let Some(owner) = device() else { return };
     let (x, y) = buffers(&owner);
     let mut worker = start(&owner, "never_ends", &[vec![&x, &y]]);
-    let error = worker.call(&owner, 0, Duration::from_secs(2)).unwrap_err();
+    let error = worker
+        .call(&owner, 0, Cache::AsIs, Duration::from_secs(2))
+        .unwrap_err();
     assert!(matches!(&error, CudaError::Fault(CudaFault::Timeout)), "{error}");
     drop(worker);
     let mut worker = start(&owner, "twice", &[vec![&x, &y]]);
-    worker.call(&owner, 0, Duration::from_secs(10)).unwrap();
+    worker
+        .call(&owner, 0, Cache::AsIs, Duration::from_secs(10))
+        .unwrap();
+}
+
+#[test]
+fn comparisons_on_the_device_find_what_is_wrong_and_where_memory_was_touched() {
+    let Some(owner) = device() else { return };
+    let checks = Checks::load(&owner, &compiler(&owner), options().least, options().unsandboxed).unwrap();
+    let count = 10_001;
+    let want: Vec<f64> = (0..count).map(|i| f64::from(i as u32) - 5000.0).collect();
+    let rule = RealRule {
+        dtype: DType::F32,
+        atol: 1e-6,
+        rtol: 1e-6,
+        ctol: 0.0,
+        edge: f64::from(f32::MAX),
+        limit: f64::INFINITY,
+    };
+    let compare = |got: &[f32]| {
+        let bytes: Vec<u8> = got.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let output = owner
+            .buffer_at(bytes.len(), 256, BufferAccess::Output, BufferEdge::Start)
+            .unwrap();
+        owner.write(&output, &bytes).unwrap();
+        let expected = owner.buffer(8 * count, 256, BufferAccess::Input).unwrap();
+        owner.write_reals(&expected, &want).unwrap();
+        checks
+            .real(&owner, &rule, &output, &expected, None, count)
+            .unwrap()
+            .unwrap()
+    };
+    let right: Vec<f32> = want.iter().map(|value| *value as f32).collect();
+    let compared = compare(&right);
+    assert_eq!(
+        (compared.values, compared.non_finite, compared.ratio),
+        (0, 0, 0.0)
+    );
+    let mut wrong = right.clone();
+    wrong[count - 1] += 1.0;
+    wrong[7] = f32::NAN;
+    wrong[8] = f32::INFINITY;
+    let compared = compare(&wrong);
+    assert_eq!((compared.values, compared.non_finite), (1, 2));
+    assert!(compared.ratio > 100.0);
+
+    let output = owner.buffer(4 * count, 256, BufferAccess::Output).unwrap();
+    let expected = owner.buffer(8 * count, 256, BufferAccess::Input).unwrap();
+    let wholes: Vec<i64> = (0..count as i64).map(|i| 3 * i - 9).collect();
+    let bytes: Vec<u8> = wholes
+        .iter()
+        .flat_map(|value| (*value as i32).to_le_bytes())
+        .collect();
+    owner.write(&output, &bytes).unwrap();
+    owner.write_wholes(&expected, &wholes).unwrap();
+    let exact = |rule| {
+        checks
+            .whole(&owner, DType::I32, rule, &output, &expected, count)
+            .unwrap()
+            .unwrap()
+            .values
+    };
+    assert_eq!(exact(WholeRule::Exact), 0);
+    owner.write(&output, &[1, 0, 0, 0]).unwrap();
+    assert_eq!(exact(WholeRule::Exact), 1);
+    let halves: Vec<f64> = wholes.iter().map(|value| *value as f64 + 0.5).collect();
+    owner.write_reals(&expected, &halves).unwrap();
+    let within = |slack| WholeRule::Within {
+        slack,
+        least: -2e9,
+        most: 2e9,
+    };
+    assert_eq!(exact(within(0.5)), 1);
+    assert_eq!(exact(within(0.4)), count as u64);
+
+    owner.poison(&output, 0x7f).unwrap();
+    assert_eq!(checks.slack_intact(&owner, &output, 0x7f).unwrap(), [true; 2]);
+    assert_eq!(checks.slack_intact(&owner, &output, 0xff).unwrap()[0], false);
 }
 
 /// NVRTC of a private toolchain, or what the loader finds.

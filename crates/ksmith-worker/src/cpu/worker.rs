@@ -1,142 +1,37 @@
-//! The judge's half: starts a worker, gives it buffers, times its answers.
+//! The judge's half: starts a worker, gives it buffers, says what its end means.
 
-use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use ksmith_box::{BoxSpec, Child, Ended, Level, Limits, Profile};
 
 use super::buffers::{Buffers, Dice};
-use super::memory::{self, Memory, Pinned, WorkerMay};
+use super::memory::{self, Memory, WorkerMay};
 use super::page::{self, Answers, Commands};
-use super::{Fault, FaultKind, Layout, Probe, Scalar, Side, WorkerError};
+use super::{Fault, FaultKind, Layout, Scalar, Side, Wait, WorkerError, WorkerSpec};
 
 /// Address space beyond the worker's own memory: buffers and their guards.
 const ADDRESS_SPACE: u64 = 8 << 30;
 /// Limit of everything that is no call: mapping, waking up.
 const HOUSEKEEPING: Duration = Duration::from_secs(10);
-/// A worker that does not wake up in this time is stuck in the candidate's code.
-const WAKE_LIMIT: Duration = Duration::from_secs(2);
-/// How long a side that may sleep spins first.
-const PATIENCE: Duration = Duration::from_micros(50);
-
-/// How both sides wait for each other; recorded with every time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Wait {
-    /// Both spin, each on CPUs of its own.
-    Spin,
-    /// Both spin for 50 µs and then sleep: for workers that need every CPU.
-    Hybrid,
-}
-
-/// A worker, described.
-#[derive(Debug, Clone)]
-pub struct WorkerSpec {
-    /// The library to load.
-    pub library: PathBuf,
-    /// The symbol to call.
-    pub entry: String,
-    /// Threads that the candidate may use, with the one that calls it.
-    pub threads: usize,
-    /// CPUs of the worker; empty: all but the judge's.
-    pub cpus: Vec<usize>,
-    /// Memory the worker may use beside its buffers.
-    pub memory_bytes: u64,
-    /// How to wait; on a machine with one CPU always `Hybrid`.
-    pub wait: Wait,
-    /// Wall limit of loading (constructors run then).
-    pub start_limit: Duration,
-    /// Least isolation.
-    pub least: Level,
-    /// Whether the user allowed less than that by name.
-    pub unsandboxed: bool,
-}
-
-impl WorkerSpec {
-    /// One thread, 1 GiB, spinning, 5 s to load, least level `kernel`.
-    pub fn new(library: impl Into<PathBuf>, entry: &str) -> Self {
-        Self {
-            library: library.into(),
-            entry: entry.to_owned(),
-            threads: 1,
-            cpus: Vec::new(),
-            memory_bytes: 1 << 30,
-            wait: Wait::Spin,
-            start_limit: Duration::from_secs(5),
-            least: Level::Kernel,
-            unsandboxed: false,
-        }
-    }
-}
-
-/// What a call may take and what to read at once.
-#[derive(Debug, Clone)]
-pub struct CallOptions {
-    /// Time limit; afterwards the worker is killed. Default: 5 s.
-    pub deadline: Duration,
-    /// Bytes to read the moment the clock stops, before the worker is frozen; secret positions.
-    pub early: Vec<Probe>,
-}
-
-impl Default for CallOptions {
-    fn default() -> Self {
-        Self {
-            deadline: Duration::from_secs(5),
-            early: Vec::new(),
-        }
-    }
-}
-
-/// One answered call (or batch).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
-    /// Judge's time from the challenge to the answer.
-    pub ns: u64,
-    /// Whether the judge lost its CPU meanwhile.
-    pub judge_preempted: bool,
-    /// Whether a thread of the worker lost its CPU meanwhile.
-    pub worker_preempted: bool,
-    /// The bytes asked for, little-endian, in the order of [`CallOptions::early`].
-    pub early: Vec<u64>,
-}
 
 /// A running worker. It is frozen whenever no method of it is running, and killed when dropped.
 #[derive(Debug)]
 pub struct Worker {
-    child: Child,
+    pub(super) child: Child,
     socket: OwnedFd,
     commands: Memory,
     answers: Memory,
-    buffers: Option<Buffers>,
+    pub(super) buffers: Option<Buffers>,
     axes: Vec<i64>,
-    dice: Dice,
-    wait: Wait,
-    judge_cpu: usize,
-    sequence: u64,
-    ping: u64,
+    pub(super) dice: Dice,
+    pub(super) wait: Wait,
+    pub(super) judge_cpu: usize,
+    pub(super) sequence: u64,
+    pub(super) ping: u64,
     layout: u64,
-    dead: bool,
-}
-
-/// Run-delay of the calling thread.
-fn own_run_delay() -> Option<u64> {
-    thread_local! {
-        static FILE: Option<File> = File::open("/proc/thread-self/schedstat").ok();
-    }
-    FILE.with(|file| {
-        let mut buffer = [0u8; 96];
-        let count = file.as_ref()?.read_at(&mut buffer, 0).ok()?;
-        std::str::from_utf8(&buffer[..count])
-            .ok()?
-            .split_whitespace()
-            .nth(1)?
-            .parse()
-            .ok()
-    })
+    pub(super) dead: bool,
 }
 
 /// Splits the CPUs: one for the judge, the others for the worker.
@@ -274,16 +169,16 @@ impl Worker {
         }
     }
 
-    fn commands(&self) -> &Commands {
+    pub(super) fn commands(&self) -> &Commands {
         page::commands(self.commands.start())
     }
 
-    fn answers(&self) -> &Answers {
+    pub(super) fn answers(&self) -> &Answers {
         page::answers(self.answers.start())
     }
 
     /// Kills the worker and reports the fault.
-    fn fail<T>(&mut self, fault: Fault) -> Result<T, WorkerError> {
+    pub(super) fn fail<T>(&mut self, fault: Fault) -> Result<T, WorkerError> {
         self.dead = true;
         self.child.kill();
         Err(WorkerError::Fault(fault))
@@ -291,7 +186,7 @@ impl Worker {
 
     /// What the end of the process says about the candidate; address and signal are the worker's claims, used for
     /// naming a buffer only.
-    fn fault_of(&self, ended: Ended) -> Fault {
+    pub(super) fn fault_of(&self, ended: Ended) -> Fault {
         let signal = match ended {
             Ended::Exited(code) => return FaultKind::Exited { code }.into(),
             Ended::TimedOut => return FaultKind::Timeout.into(),
@@ -324,54 +219,8 @@ impl Worker {
         }
     }
 
-    fn freeze(&mut self) -> Result<(), WorkerError> {
+    pub(super) fn freeze(&mut self) -> Result<(), WorkerError> {
         Ok(self.child.freeze()?)
-    }
-
-    fn ring(&self) {
-        self.commands().bell.fetch_add(1, Ordering::Release);
-        if self.wait == Wait::Hybrid {
-            page::ring(&self.commands().bell);
-        }
-    }
-
-    /// Spins until `word` has `value`; anything but the value before is a broken protocol.
-    fn await_answer(
-        &mut self,
-        word: fn(&Answers) -> &AtomicU64,
-        value: u64,
-        limit: Duration,
-    ) -> Result<(), Fault> {
-        let started = Instant::now();
-        let mut next_look = PATIENCE;
-        loop {
-            for _ in 0..64 {
-                let now = word(self.answers()).load(Ordering::Acquire);
-                if now == value {
-                    return Ok(());
-                }
-                if now.wrapping_add(1) != value {
-                    return Err(protocol("an answer out of order"));
-                }
-                std::hint::spin_loop();
-            }
-            let elapsed = started.elapsed();
-            if elapsed > next_look {
-                next_look = elapsed + PATIENCE;
-                if let Some(ended) = self.child.try_wait() {
-                    return Err(self.fault_of(ended));
-                }
-                if elapsed > limit {
-                    return Err(FaultKind::Timeout.into());
-                }
-                if self.wait == Wait::Hybrid {
-                    let bell = self.answers().bell.load(Ordering::Acquire);
-                    if word(self.answers()).load(Ordering::Acquire) != value {
-                        page::sleep_on(&self.answers().bell, bell, 1_000_000);
-                    }
-                }
-            }
-        }
     }
 
     /// Gives the worker new buffers, at fresh addresses; the old ones are gone. Inputs are zero, outputs too.
@@ -481,108 +330,6 @@ impl Worker {
         Ok(())
     }
 
-    /// One challenge on one slot: start the clock, wait, stop the clock, read `early`, freeze, check canaries.
-    pub fn call(&mut self, slot: usize, options: &CallOptions) -> Result<Call, WorkerError> {
-        self.challenge(slot, 1, options)
-    }
-
-    /// Slots `0..k` revealed together and timed as one, for the slope test. `early` is read from slot 0.
-    pub fn call_batch(&mut self, k: usize, options: &CallOptions) -> Result<Call, WorkerError> {
-        self.challenge(0, k, options)
-    }
-
-    fn challenge(&mut self, first: usize, count: usize, options: &CallOptions) -> Result<Call, WorkerError> {
-        if self.dead {
-            return Err(WorkerError::Dead);
-        }
-        let fits = |buffers: &Buffers| count > 0 && first.saturating_add(count) <= buffers.slots;
-        let Some(mut buffers) = self.buffers.take_if(|buffers| fits(buffers)) else {
-            return Err(WorkerError::Layout(format!(
-                "there are no slots {first} to {}",
-                first + count
-            )));
-        };
-        let late = buffers.hide(first, count, &mut self.dice);
-        let pinned = Pinned::to(self.judge_cpu);
-        let awake = self.wake();
-        // From here to the start of the clock only the late lines are written.
-        buffers.reveal(&late);
-        self.buffers = Some(buffers);
-        let result = awake.and_then(|()| self.timed(first, count, options));
-        drop(pinned);
-        match result {
-            Ok(call) => Ok(call),
-            Err(WorkerError::Fault(fault)) => self.fail(fault),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Thaws the worker and waits until it listens.
-    fn wake(&mut self) -> Result<(), WorkerError> {
-        self.ping += 1;
-        self.commands().ping.store(self.ping, Ordering::Release);
-        self.ring();
-        self.child.thaw()?;
-        self.await_answer(|answers| &answers.pong, self.ping, WAKE_LIMIT)
-            .map_err(WorkerError::Fault)
-    }
-
-    fn timed(&mut self, first: usize, count: usize, options: &CallOptions) -> Result<Call, WorkerError> {
-        let (judge_before, worker_before) = (own_run_delay(), self.child.run_delay_ns());
-        self.sequence += 1;
-        let commands = self.commands();
-        commands.first.store(first as u64, Ordering::Relaxed);
-        commands.count.store(count as u64, Ordering::Relaxed);
-        let started = Instant::now();
-        commands.sequence.store(self.sequence, Ordering::Release);
-        if self.wait == Wait::Hybrid {
-            self.ring();
-        }
-        let answer = self.await_answer(|answers| &answers.done, self.sequence, options.deadline);
-        let elapsed = started.elapsed();
-        answer?;
-        // At once, before the worker is stopped: work that goes on behind the answer shows here.
-        let early = self.peek(first, &options.early);
-        let (judge_after, worker_after) = (own_run_delay(), self.child.run_delay_ns());
-        self.freeze()?;
-        if let Some(ended) = self.child.try_wait() {
-            return Err(WorkerError::Fault(self.fault_of(ended)));
-        }
-        if self.answers().control_bits.load(Ordering::Relaxed) != 0 {
-            return Err(WorkerError::Fault(FaultKind::ControlBits.into()));
-        }
-        if let Some(fault) = self
-            .buffers
-            .as_ref()
-            .and_then(|buffers| buffers.damage(first, count))
-        {
-            return Err(WorkerError::Fault(fault));
-        }
-        Ok(Call {
-            ns: u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
-            judge_preempted: judge_before != judge_after,
-            worker_preempted: worker_before != worker_after,
-            early,
-        })
-    }
-
-    fn peek(&self, slot: usize, probes: &[Probe]) -> Vec<u64> {
-        let Some(buffers) = &self.buffers else {
-            return Vec::new();
-        };
-        let read = |probe: &Probe| {
-            let buffer = buffers.get(slot, probe.placement)?;
-            let offset = usize::try_from(probe.offset).ok()?;
-            let inside = offset.checked_add(usize::from(probe.bytes.min(8)))? <= buffer.bytes;
-            inside.then(|| {
-                buffers
-                    .memory(buffer)
-                    .peek(buffer.range().start + offset, probe.bytes.min(8))
-            })
-        };
-        probes.iter().map(|probe| read(probe).unwrap_or(0)).collect()
-    }
-
     /// The level of isolation that the worker really has.
     pub fn level(&self) -> Level {
         self.child.level()
@@ -599,7 +346,7 @@ impl Worker {
     }
 }
 
-fn protocol(what: &str) -> Fault {
+pub(super) fn protocol(what: &str) -> Fault {
     FaultKind::Protocol {
         what: what.to_owned(),
     }

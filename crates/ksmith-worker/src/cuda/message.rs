@@ -14,16 +14,33 @@ pub(crate) enum Order {
     Open { ordinal: i32 },
     /// Loads a module and looks its kernels up by lowered name.
     Load { image: Vec<u8>, kernels: Vec<String> },
-    /// Maps the physical memory that travels with this message, one descriptor per buffer.
-    Map { slots: Vec<Vec<BufferSpec>> },
-    /// Sets the plan of the calls to come.
-    Plan { plan: ResolvedPlan },
+    /// Maps the memory that cold calls write to first; one descriptor.
+    Flush { buffer: BufferSpec },
+    /// Gives a slot its buffers, one descriptor each, and the plan of its calls. What the slot had before is dropped.
+    Slot {
+        slot: usize,
+        buffers: Vec<BufferSpec>,
+        plan: ResolvedPlan,
+    },
+    /// Another plan for the same buffers.
+    Plan { slot: usize, plan: ResolvedPlan },
+    /// Drops a slot's mappings.
+    Clear { slot: usize },
     /// Runs the steps of one slot once.
-    Call { slot: usize },
+    Call { slot: usize, cache: Cache },
     /// Runs the steps of these slots one after the other in one stream, without waiting between them.
     Batch { slots: Vec<usize>, graph: bool },
-    /// Drops all mappings.
-    Unmap,
+}
+
+/// The state of the L2 when a call begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cache {
+    /// As the judge's copies left it.
+    AsIs,
+    /// Persisting lines reset, then twice the cache written in the worker's own stream: nothing of the inputs is left,
+    /// and the launch is queued before the write ends, so that no host work stands between the events.
+    Cold,
 }
 
 /// One buffer of a slot.

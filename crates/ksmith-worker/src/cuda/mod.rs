@@ -5,6 +5,7 @@
 //! else: inputs are mapped read-only, outputs and workspaces read-write, with unmapped ranges around each. Times that
 //! the worker reports are claims; the judge's own clock over serial calls must agree (JUDGE, "CUDA worker").
 
+mod checks;
 mod compile;
 mod driver;
 mod error;
@@ -16,10 +17,12 @@ mod role;
 mod socket;
 mod worker;
 
+pub use checks::{Checks, Compared, NOTHING, RealRule, Roofs, WholeRule};
 pub use compile::{COMPILE_ROLE, CompileOptions, Cubin, compile};
 pub use driver::{DeviceFacts, KernelFacts, available};
 pub use error::{CudaError, CudaFault};
-pub use owner::{Buffer, BufferAccess, Owner};
+pub use message::Cache;
+pub use owner::{Beside, Buffer, BufferAccess, BufferEdge, Owner};
 pub use plan::{KernelLookup, Launch, Param, PlanError, ResolvedPlan, ResolvedStep, resolve};
 pub use role::ROLE;
 pub use worker::{Timing, Worker, WorkerOptions};

@@ -16,6 +16,24 @@ pub enum BufferAccess {
     Output,
 }
 
+/// Which end of a buffer touches unmapped memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BufferEdge {
+    /// The first byte.
+    Start,
+    /// The last byte, as near as the alignment allows.
+    End,
+}
+
+/// What lies beside a buffer's memory in the worker's address space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// Nothing: an access is an illegal address.
+    Unmapped,
+    /// Memory that belongs to the buffer's own.
+    Mapped,
+}
+
 /// A buffer of the judge, shared with at most one worker at a time.
 pub struct Buffer {
     mapping: Mapping,
@@ -31,8 +49,17 @@ impl Buffer {
         self.bytes
     }
 
-    fn address(&self) -> u64 {
+    pub(crate) fn address(&self) -> u64 {
         self.mapping.address + self.offset as u64
+    }
+
+    /// Start and length of the memory before and behind the buffer that is mapped with it.
+    pub(crate) fn slack(&self) -> [(u64, usize); 2] {
+        let end = self.offset + self.bytes;
+        [
+            (self.mapping.address, self.offset),
+            (self.mapping.address + end as u64, self.physical.bytes - end),
+        ]
     }
 
     pub(crate) fn spec(&self) -> BufferSpec {
@@ -50,7 +77,7 @@ impl Buffer {
 
 /// The judge's context on one device.
 pub struct Owner {
-    flush: Option<Buffer>,
+    flush: Buffer,
     context: Context,
     facts: DeviceFacts,
     granularity: usize,
@@ -63,16 +90,22 @@ impl Owner {
         context.forbid_persisting()?;
         let facts = context.facts()?;
         let granularity = context.granularity()?;
-        let mut owner = Self {
-            flush: None,
+        // Twice the L2, so that no line of an earlier call survives.
+        let whole = (2 * usize::try_from(facts.l2_bytes).unwrap_or(64 << 20)).next_multiple_of(granularity);
+        let physical = context.allocate(whole)?;
+        let flush = Buffer {
+            mapping: context.map(&physical, true)?,
+            physical,
+            offset: 0,
+            bytes: whole,
+            access: BufferAccess::Output,
+        };
+        Ok(Self {
+            flush,
             context,
             facts,
             granularity,
-        };
-        // Twice the L2, so that no line of an earlier call survives.
-        let bytes = 2 * usize::try_from(owner.facts.l2_bytes).unwrap_or(64 << 20);
-        owner.flush = Some(owner.buffer(bytes, 256, BufferAccess::Output)?);
-        Ok(owner)
+        })
     }
 
     /// The device's facts.
@@ -82,23 +115,74 @@ impl Owner {
 
     /// Allocates a buffer whose last byte touches the unmapped range behind it, as near as `align` allows.
     pub fn buffer(&self, bytes: usize, align: usize, access: BufferAccess) -> Result<Buffer, CudaError> {
+        self.buffer_at(bytes, align, access, BufferEdge::End)
+    }
+
+    /// Allocates a buffer that touches the unmapped range at one end.
+    pub fn buffer_at(
+        &self,
+        bytes: usize,
+        align: usize,
+        access: BufferAccess,
+        edge: BufferEdge,
+    ) -> Result<Buffer, CudaError> {
+        self.buffer_between(bytes, align, access, edge, [Beside::Unmapped; 2])
+    }
+
+    /// The same with a choice of what lies before and behind: mapped memory instead of a guard lets a stray access
+    /// go on, so that its place can be found.
+    pub fn buffer_between(
+        &self,
+        bytes: usize,
+        align: usize,
+        access: BufferAccess,
+        edge: BufferEdge,
+        beside: [Beside; 2],
+    ) -> Result<Buffer, CudaError> {
         let whole = bytes.max(1).next_multiple_of(self.granularity);
-        let physical = self.context.allocate(whole)?;
+        let [before, behind] = beside.map(|beside| match beside {
+            Beside::Unmapped => 0,
+            Beside::Mapped => self.granularity,
+        });
+        let physical = self.context.allocate(before + whole + behind)?;
         let mapping = self.context.map(&physical, true)?;
-        let offset = (whole - bytes) / align.max(1) * align.max(1);
+        let inside = match edge {
+            BufferEdge::Start => 0,
+            BufferEdge::End => (whole - bytes) / align.max(1) * align.max(1),
+        };
         Ok(Buffer {
             mapping,
             physical,
-            offset,
+            offset: before + inside,
             bytes,
             access,
         })
+    }
+
+    pub(crate) fn flush_buffer(&self) -> &Buffer {
+        &self.flush
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
     }
 
     /// Writes a buffer's bytes.
     pub fn write(&self, buffer: &Buffer, bytes: &[u8]) -> Result<(), CudaError> {
         self.context
             .upload(buffer.address(), &bytes[..bytes.len().min(buffer.bytes)])
+    }
+
+    /// Writes float64 values, as many as fit.
+    pub fn write_reals(&self, buffer: &Buffer, values: &[f64]) -> Result<(), CudaError> {
+        self.context
+            .upload_reals(buffer.address(), &values[..values.len().min(buffer.bytes / 8)])
+    }
+
+    /// Writes 64-bit integers, as many as fit.
+    pub fn write_wholes(&self, buffer: &Buffer, values: &[i64]) -> Result<(), CudaError> {
+        self.context
+            .upload_wholes(buffer.address(), &values[..values.len().min(buffer.bytes / 8)])
     }
 
     /// Copies one buffer to another of at least its size, on the device.
@@ -117,45 +201,6 @@ impl Owner {
     pub fn poison(&self, buffer: &Buffer, value: u8) -> Result<(), CudaError> {
         self.context
             .fill(buffer.mapping.address, value, buffer.physical.bytes)
-    }
-
-    /// Whether the slack around a buffer still holds `value`.
-    pub fn slack_intact(&self, buffer: &Buffer, value: u8) -> Result<bool, CudaError> {
-        let mut head = vec![0; buffer.offset];
-        self.context.download(buffer.mapping.address, &mut head)?;
-        let end = buffer.offset + buffer.bytes;
-        let mut tail = vec![0; buffer.physical.bytes - end];
-        self.context
-            .download(buffer.mapping.address + end as u64, &mut tail)?;
-        Ok(head.iter().chain(&tail).all(|byte| *byte == value))
-    }
-
-    /// Writes twice the L2 and waits: the next call finds its inputs in memory.
-    pub fn flush_l2(&self) -> Result<(), CudaError> {
-        if let Some(flush) = &self.flush {
-            self.poison(flush, 0)?;
-        }
-        self.context.synchronize()
-    }
-
-    /// Time of a device-to-device copy of `bytes`, the fastest of `calls`, in nanoseconds.
-    pub fn copy_ns(&self, bytes: usize, calls: usize) -> Result<u64, CudaError> {
-        let from = self.buffer(bytes, 256, BufferAccess::Input)?;
-        let to = self.buffer(bytes, 256, BufferAccess::Output)?;
-        self.poison(&from, 1)?;
-        let start = self.context.event()?;
-        let end = self.context.event()?;
-        let stream = self.context.stream()?;
-        let mut fastest = u64::MAX;
-        for _ in 0..calls {
-            self.flush_l2()?;
-            stream.record(&start)?;
-            stream.copy(to.address(), from.address(), bytes)?;
-            stream.record(&end)?;
-            stream.synchronize()?;
-            fastest = fastest.min((f64::from(end.since(&start)?) * 1e6) as u64);
-        }
-        Ok(fastest)
     }
 
     /// Waits for the judge's own work, then says what time it is.

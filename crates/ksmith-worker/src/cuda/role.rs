@@ -6,7 +6,7 @@ use ksmith_box::{Role, RoleContext};
 
 use super::driver::{Context, Event, Function, Mapping, Module, Physical, Stream, encode_tensor_map};
 use super::error::{CudaError, CudaFault};
-use super::message::{Answer, BufferSpec, Order};
+use super::message::{Answer, BufferSpec, Cache, Order};
 use super::plan::{Param, ResolvedPlan, ResolvedStep};
 use super::socket::Socket;
 
@@ -15,6 +15,9 @@ pub const ROLE: Role = Role {
     name: "cuda-worker",
     run,
 };
+
+/// More slots than any lane of the judge uses.
+const MOST_SLOTS: usize = 64;
 
 fn run(context: &RoleContext) -> i32 {
     let Some(&fd) = context.fds.first() else { return 2 };
@@ -64,12 +67,19 @@ fn protocol<T>(what: &str) -> Result<T, CudaError> {
 /// Fields drop in this order: mappings before the context that made them.
 #[derive(Default)]
 struct State {
-    slots: Vec<Vec<Mapped>>,
+    slots: Vec<Option<Slot>>,
+    flush: Option<Mapped>,
     functions: Vec<Function>,
     module: Option<Module>,
-    plan: Option<ResolvedPlan>,
-    encoded: Vec<Vec<Vec<Vec<u8>>>>,
     device: Option<Device>,
+}
+
+/// Buffers, and what is done with them in one call.
+struct Slot {
+    buffers: Vec<Mapped>,
+    plan: ResolvedPlan,
+    /// Parameters of each step, encoded once: no host work stands between the events of a call.
+    encoded: Vec<Vec<Vec<u8>>>,
 }
 
 struct Mapped {
@@ -122,112 +132,130 @@ impl State {
                 self.module = Some(module);
                 return Ok(Answer::Loaded { kernels: facts });
             }
-            Order::Map { slots } => self.map(slots, fds)?,
-            Order::Plan { plan } => self.set_plan(plan)?,
-            Order::Call { slot } => return self.run(&[slot], false),
-            Order::Batch { slots, graph } => return self.run(&slots, graph),
-            Order::Unmap => {
-                self.slots.clear();
-                self.encoded.clear();
+            Order::Flush { buffer } => {
+                let Some(fd) = fds.first() else {
+                    return protocol("a buffer without memory");
+                };
+                self.flush = Some(self.import(buffer, fd)?);
             }
+            Order::Slot { slot, buffers, plan } => self.fill_slot(slot, &buffers, plan, &fds)?,
+            Order::Plan { slot, plan } => {
+                let Some(mut filled) = self.slots.get_mut(slot).and_then(Option::take) else {
+                    return protocol("a plan for an empty slot");
+                };
+                filled.encoded = self.encode(&plan, &filled.buffers)?;
+                filled.plan = plan;
+                self.slots[slot] = Some(filled);
+            }
+            Order::Clear { slot } => {
+                if let Some(slot) = self.slots.get_mut(slot) {
+                    *slot = None;
+                }
+            }
+            Order::Call { slot, cache } => return self.run(&[slot], cache, false),
+            Order::Batch { slots, graph } => return self.run(&slots, Cache::AsIs, graph),
         }
         Ok(Answer::Done)
     }
 
-    fn map(&mut self, slots: Vec<Vec<BufferSpec>>, fds: Vec<OwnedFd>) -> Result<(), CudaError> {
-        self.slots.clear();
-        let mut fds = fds.into_iter();
-        let mut mapped = Vec::with_capacity(slots.len());
+    fn import(&self, spec: BufferSpec, fd: &OwnedFd) -> Result<Mapped, CudaError> {
         let context = &self.device()?.context;
-        for slot in slots {
-            let mut buffers = Vec::with_capacity(slot.len());
-            for spec in slot {
-                let Some(fd) = fds.next() else {
-                    return protocol("a buffer without memory");
-                };
-                let physical = context.import(&fd, spec.physical)?;
-                let mapping = context.map(&physical, spec.writable)?;
-                buffers.push(Mapped {
-                    mapping,
-                    offset: spec.offset,
-                    _physical: physical,
-                });
-            }
-            mapped.push(buffers);
+        let physical = context.import(fd, spec.physical)?;
+        let mapping = context.map(&physical, spec.writable)?;
+        Ok(Mapped {
+            mapping,
+            offset: spec.offset,
+            _physical: physical,
+        })
+    }
+
+    fn fill_slot(
+        &mut self,
+        number: usize,
+        specs: &[BufferSpec],
+        plan: ResolvedPlan,
+        fds: &[OwnedFd],
+    ) -> Result<(), CudaError> {
+        if number >= MOST_SLOTS || fds.len() != specs.len() {
+            return protocol("a slot out of range, or buffers without memory");
         }
-        self.slots = mapped;
+        if self.slots.len() <= number {
+            self.slots.resize_with(number + 1, || None);
+        }
+        // The old mappings go first: a large shape may need their room.
+        self.slots[number] = None;
+        let buffers = specs
+            .iter()
+            .zip(fds)
+            .map(|(spec, fd)| self.import(*spec, fd))
+            .collect::<Result<Vec<_>, _>>()?;
+        let encoded = self.encode(&plan, &buffers)?;
+        self.slots[number] = Some(Slot {
+            buffers,
+            plan,
+            encoded,
+        });
         Ok(())
     }
 
-    fn set_plan(&mut self, plan: ResolvedPlan) -> Result<(), CudaError> {
-        for step in plan.steps.iter().chain(&plan.setup) {
-            if let ResolvedStep::Launch { launch, .. } = step {
-                let Some(function) = self.functions.get(launch.kernel) else {
-                    return protocol("a kernel out of range");
-                };
-                function.allow(launch.shared, launch.cluster.is_some())?;
-            }
+    fn encode(&self, plan: &ResolvedPlan, buffers: &[Mapped]) -> Result<Vec<Vec<Vec<u8>>>, CudaError> {
+        let mut steps = Vec::with_capacity(plan.steps.len());
+        for step in &plan.steps {
+            let ResolvedStep::Launch { launch, params } = step else {
+                steps.push(Vec::new());
+                continue;
+            };
+            let Some(function) = self.functions.get(launch.kernel) else {
+                return protocol("a kernel out of range");
+            };
+            function.allow(launch.shared, launch.cluster.is_some())?;
+            steps.push(
+                params
+                    .iter()
+                    .map(|param| bytes_of(param, buffers))
+                    .collect::<Result<Vec<_>, _>>()?,
+            );
         }
-        // Parameters are encoded once per slot: no host work stands between the events of a call.
-        let mut encoded = Vec::with_capacity(self.slots.len());
-        for slot in &self.slots {
-            let mut steps = Vec::with_capacity(plan.steps.len());
-            for step in &plan.steps {
-                let ResolvedStep::Launch { params, .. } = step else {
-                    steps.push(Vec::new());
-                    continue;
-                };
-                steps.push(
-                    params
-                        .iter()
-                        .map(|param| bytes_of(param, slot))
-                        .collect::<Result<Vec<_>, _>>()?,
-                );
-            }
-            encoded.push(steps);
-        }
-        self.encoded = encoded;
-        self.plan = Some(plan);
-        Ok(())
+        Ok(steps)
     }
 
-    fn run(&self, slots: &[usize], graph: bool) -> Result<Answer, CudaError> {
+    fn run(&self, slots: &[usize], cache: Cache, graph: bool) -> Result<Answer, CudaError> {
         let device = self.device()?;
-        let Some(plan) = &self.plan else {
-            return protocol("a call before `plan`");
-        };
-        if slots.iter().any(|&slot| slot >= self.encoded.len()) {
-            return protocol("a slot out of range");
+        let filled = slots
+            .iter()
+            .map(|&slot| match self.slots.get(slot) {
+                Some(Some(slot)) => Ok(slot),
+                Some(None) | None => protocol("a call of an empty slot"),
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let queue = |stream: &Stream| filled.iter().try_for_each(|slot| self.queue(stream, slot));
+        let stream = &device.stream;
+        let graph = if graph { Some(stream.capture(queue)?) } else { None };
+        if cache == Cache::Cold {
+            let Some(flush) = &self.flush else {
+                return protocol("a cold call before `flush`");
+            };
+            device.context.reset_persisting()?;
+            stream.fill(flush.mapping.address, 0, flush.mapping.bytes)?;
         }
-        let queue = |stream: &Stream| -> Result<(), CudaError> {
-            for &slot in slots {
-                self.queue(stream, plan, slot)?;
-            }
-            Ok(())
-        };
-        if graph {
-            let graph = device.stream.capture(queue)?;
-            device.stream.record(&device.start)?;
-            device.stream.replay(&graph)?;
-            device.stream.record(&device.end)?;
-            device.stream.synchronize()?;
-        } else {
-            device.stream.record(&device.start)?;
-            queue(&device.stream)?;
-            device.stream.record(&device.end)?;
-            device.stream.synchronize()?;
+        stream.record(&device.start)?;
+        match &graph {
+            Some(graph) => stream.replay(graph)?,
+            None => queue(stream)?,
         }
+        stream.record(&device.end)?;
+        stream.synchronize()?;
         let milliseconds = device.end.since(&device.start)?;
         Ok(Answer::Ran {
             event_ns: (f64::from(milliseconds) * 1e6) as u64,
         })
     }
 
-    fn queue(&self, stream: &Stream, plan: &ResolvedPlan, slot: usize) -> Result<(), CudaError> {
-        for (step, params) in plan.steps.iter().zip(&self.encoded[slot]) {
+    fn queue(&self, stream: &Stream, slot: &Slot) -> Result<(), CudaError> {
+        for (step, params) in slot.plan.steps.iter().zip(&slot.encoded) {
             match step {
                 ResolvedStep::Fill { buffer, value, bytes } => {
-                    stream.fill(address(&self.slots[slot], *buffer)?, *value, *bytes as usize)?;
+                    stream.fill(address(&slot.buffers, *buffer)?, *value, *bytes as usize)?;
                 }
                 ResolvedStep::Launch { launch, .. } => {
                     stream.launch(&self.functions[launch.kernel], launch, params)?

@@ -8,7 +8,7 @@ use ksmith_box::{BoxSpec, Child, Level, Limits, Profile};
 use super::compile::Cubin;
 use super::driver::KernelFacts;
 use super::error::{CudaError, CudaFault};
-use super::message::{Answer, Order};
+use super::message::{Answer, Cache, Order};
 use super::owner::{Buffer, Owner};
 use super::plan::ResolvedPlan;
 use super::role::ROLE;
@@ -64,6 +64,11 @@ impl Worker {
         for device in device_nodes() {
             spec = spec.device(device);
         }
+        for file in SYSTEM_FILES.iter().map(std::path::Path::new) {
+            if file.exists() {
+                spec = spec.read_only(file);
+            }
+        }
         if options.unsandboxed {
             spec = spec.unsandboxed();
         }
@@ -101,33 +106,52 @@ impl Worker {
         }
     }
 
-    /// Maps the buffers of each slot, in the order in which the plan counts them.
-    pub fn map(&mut self, slots: &[Vec<&Buffer>]) -> Result<(), CudaError> {
-        let specs = slots
+    /// Lets the worker map the memory that cold calls write to first.
+    pub fn flush_with(&mut self, owner: &Owner) -> Result<(), CudaError> {
+        let buffer = owner.flush_buffer();
+        let fd = buffer.export()?;
+        self.done(
+            &Order::Flush {
+                buffer: buffer.spec(),
+            },
+            &[fd],
+        )
+    }
+
+    /// Gives a slot its buffers, in the order in which `plan` counts them, and the plan of its calls.
+    pub fn slot(&mut self, slot: usize, buffers: &[&Buffer], plan: &ResolvedPlan) -> Result<(), CudaError> {
+        let fds = buffers
             .iter()
-            .map(|slot| slot.iter().map(|buffer| buffer.spec()).collect())
-            .collect();
-        let fds = slots
-            .iter()
-            .flatten()
             .map(|buffer| buffer.export())
             .collect::<Result<Vec<_>, _>>()?;
-        self.done(&Order::Map { slots: specs }, &fds)
+        let order = Order::Slot {
+            slot,
+            buffers: buffers.iter().map(|buffer| buffer.spec()).collect(),
+            plan: plan.clone(),
+        };
+        self.done(&order, &fds)
     }
 
-    /// Sets the plan of the calls to come.
-    pub fn plan(&mut self, plan: &ResolvedPlan) -> Result<(), CudaError> {
-        self.done(&Order::Plan { plan: plan.clone() }, &[])
+    /// Gives a slot another plan for the buffers that it has.
+    pub fn plan(&mut self, slot: usize, plan: &ResolvedPlan) -> Result<(), CudaError> {
+        let plan = plan.clone();
+        self.done(&Order::Plan { slot, plan }, &[])
     }
 
-    /// Drops all mappings.
-    pub fn unmap(&mut self) -> Result<(), CudaError> {
-        self.done(&Order::Unmap, &[])
+    /// Drops a slot's mappings.
+    pub fn clear(&mut self, slot: usize) -> Result<(), CudaError> {
+        self.done(&Order::Clear { slot }, &[])
     }
 
     /// Runs one slot. The judge's own device work is waited for before its clock starts.
-    pub fn call(&mut self, owner: &Owner, slot: usize, deadline: Duration) -> Result<Timing, CudaError> {
-        self.run(owner, &Order::Call { slot }, deadline)
+    pub fn call(
+        &mut self,
+        owner: &Owner,
+        slot: usize,
+        cache: Cache,
+        deadline: Duration,
+    ) -> Result<Timing, CudaError> {
+        self.run(owner, &Order::Call { slot, cache }, deadline)
     }
 
     /// Runs several slots without waiting between them, as launches or as one graph.
@@ -138,14 +162,8 @@ impl Worker {
         graph: bool,
         deadline: Duration,
     ) -> Result<Timing, CudaError> {
-        self.run(
-            owner,
-            &Order::Batch {
-                slots: slots.to_vec(),
-                graph,
-            },
-            deadline,
-        )
+        let slots = slots.to_vec();
+        self.run(owner, &Order::Batch { slots, graph }, deadline)
     }
 
     fn run(&mut self, owner: &Owner, order: &Order, deadline: Duration) -> Result<Timing, CudaError> {
@@ -157,6 +175,16 @@ impl Worker {
             }),
             other => self.unexpected(&other),
         }
+    }
+
+    /// The level of isolation that it really has.
+    pub fn level(&self) -> Level {
+        self.child.level()
+    }
+
+    /// CPU time used by the worker's process so far.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        self.child.cpu_time()
     }
 
     fn done(&mut self, order: &Order, fds: &[OwnedFd]) -> Result<(), CudaError> {
@@ -220,6 +248,15 @@ impl Worker {
 fn nanoseconds(start: Instant) -> u64 {
     u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
+
+/// What the driver reads of the system at its start: whether its modules are loaded, CPUs and memory nodes.
+const SYSTEM_FILES: [&str; 5] = [
+    "/sys/module/nvidia/initstate",
+    "/sys/module/nvidia_uvm/initstate",
+    "/sys/devices/system/cpu/online",
+    "/sys/devices/system/memory/block_size_bytes",
+    "/sys/devices/system/node",
+];
 
 /// The device nodes that the driver opens.
 fn device_nodes() -> Vec<std::path::PathBuf> {

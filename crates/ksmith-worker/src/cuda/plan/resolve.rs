@@ -1,132 +1,13 @@
-//! Resolves a declarative launch plan for one workload on one device.
-//!
-//! Everything that can be wrong with a plan is found here, with numbers, before anything runs: unknown names, wrong
-//! sizes and counts of arguments, empty grids, blocks above 1024 threads, too much shared memory. Pure functions; no
-//! device is needed.
+//! From expressions to numbers: the whole plan, step by step.
 
-use ksmith_task::candidate::{
-    Argument, CudaPlan, DataType, FillMode, Kernel, Memset, Step, Swizzle, TensorMap,
-};
+use ksmith_task::candidate::{Argument, CudaPlan, Kernel, Memset, Step};
 use ksmith_task::expr::{Env, Expr};
-use ksmith_task::{Bound, DType, Role};
-use serde::{Deserialize, Serialize};
+use ksmith_task::{Bound, Role};
 
-use super::driver::{DeviceFacts, KernelFacts};
-
-/// Why a plan cannot be right.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {message}")]
-pub struct PlanError {
-    /// Which part: `workspace partial`, `step 2 (attend<128, true>), grid[0]`, …
-    pub place: String,
-    /// What is wrong, with the numbers.
-    pub message: String,
-}
-
-fn fail<T>(place: impl Into<String>, message: impl Into<String>) -> Result<T, PlanError> {
-    Err(PlanError {
-        place: place.into(),
-        message: message.into(),
-    })
-}
-
-/// A tensor map without the address of its buffer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TensorMapParam {
-    /// Index of the buffer.
-    pub buffer: usize,
-    /// Element type.
-    pub element: DType,
-    /// Sizes in elements, innermost first.
-    pub dims: Vec<u64>,
-    /// Strides in bytes, without the innermost.
-    pub strides: Vec<u64>,
-    /// Box in elements.
-    pub box_dims: Vec<u32>,
-    /// Element strides.
-    pub element_strides: Vec<u32>,
-    /// 0, 32, 64 or 128.
-    pub swizzle_bytes: u32,
-    /// Whether elements out of bounds read as NaN instead of 0.
-    pub nan_fill: bool,
-}
-
-/// One argument of a launch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Param {
-    /// The address of a buffer.
-    Buffer(usize),
-    /// A tensor map over a buffer.
-    Map(TensorMapParam),
-    /// The bytes of a scalar.
-    Bytes(Vec<u8>),
-}
-
-impl Param {
-    /// Size in bytes as the kernel sees it.
-    pub fn bytes(&self) -> usize {
-        match self {
-            Self::Buffer(_) => 8,
-            Self::Map(_) => 128,
-            Self::Bytes(bytes) => bytes.len(),
-        }
-    }
-}
-
-/// Geometry of one launch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Launch {
-    /// Index of the kernel in [`ResolvedPlan::kernels`].
-    pub kernel: usize,
-    /// Blocks.
-    pub grid: [u32; 3],
-    /// Threads of a block.
-    pub block: [u32; 3],
-    /// Blocks of a cluster.
-    pub cluster: Option<[u32; 3]>,
-    /// Dynamic shared memory in bytes.
-    pub shared: u32,
-    /// Whether all blocks run at once.
-    pub cooperative: bool,
-    /// Whether the launch may overlap the end of the step before.
-    pub pdl: bool,
-}
-
-/// One step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ResolvedStep {
-    /// Fills the first bytes of a buffer.
-    Fill {
-        /// Index of the buffer.
-        buffer: usize,
-        /// The byte.
-        value: u8,
-        /// How many.
-        bytes: u64,
-    },
-    /// Launches a kernel.
-    Launch {
-        /// Geometry.
-        launch: Launch,
-        /// Arguments.
-        params: Vec<Param>,
-    },
-}
-
-/// A plan with every number known.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ResolvedPlan {
-    /// Name expressions of the kernels that are launched.
-    pub kernels: Vec<String>,
-    /// Name and size in bytes of each workspace; workspaces stand behind the task's tensors in buffer order.
-    pub workspaces: Vec<(String, u64)>,
-    /// Steps run once for static inputs.
-    pub setup: Vec<ResolvedStep>,
-    /// Steps of a call.
-    pub steps: Vec<ResolvedStep>,
-}
+use super::occupancy::blocks_per_sm;
+use super::scalar::{scalar, scalar_bytes};
+use super::{Launch, Param, PlanError, ResolvedPlan, ResolvedStep, fail};
+use crate::cuda::driver::{DeviceFacts, KernelFacts};
 
 /// What the plan's expressions may ask about a kernel: its facts, by name expression.
 pub type KernelLookup<'a> = dyn Fn(&str) -> Option<KernelFacts> + 'a;
@@ -143,8 +24,7 @@ pub fn resolve(
     let mut env = bound.env.clone();
     for (name, value) in [
         ("sm_count", i64::from(device.sm_count)),
-        ("l2_bytes", i64::from(device.l2_bytes)),
-        ("shared_per_block", i64::from(device.shared_per_block)),
+        ("max_shared", i64::from(device.shared_per_block)),
     ] {
         env.set(name, value);
     }
@@ -195,12 +75,12 @@ pub fn resolve(
     })
 }
 
-fn integer(place: &str, expr: &Expr, env: &Env) -> Result<i64, PlanError> {
+pub(super) fn integer(place: &str, expr: &Expr, env: &Env) -> Result<i64, PlanError> {
     expr.eval_int(env)
         .or_else(|error| fail(place, format!("`{}`: {error}", expr.text())))
 }
 
-fn positive(place: &str, expr: &Expr, env: &Env, most: u64) -> Result<u64, PlanError> {
+pub(super) fn positive(place: &str, expr: &Expr, env: &Env, most: u64) -> Result<u64, PlanError> {
     let value = integer(place, expr, env)?;
     match u64::try_from(value) {
         Ok(size) if (1..=most).contains(&size) => Ok(size),
@@ -211,9 +91,9 @@ fn positive(place: &str, expr: &Expr, env: &Env, most: u64) -> Result<u64, PlanE
     }
 }
 
-struct Resolver<'a> {
+pub(super) struct Resolver<'a> {
     plan: &'a CudaPlan,
-    bound: &'a Bound,
+    pub(super) bound: &'a Bound,
     scalars: &'a [f64],
     device: &'a DeviceFacts,
     lookup: &'a KernelLookup<'a>,
@@ -223,7 +103,7 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    fn buffer(&self, name: &str) -> Option<(usize, u64)> {
+    pub(super) fn buffer(&self, name: &str) -> Option<(usize, u64)> {
         if let Some(index) = self.bound.tensors.iter().position(|tensor| tensor.name == name) {
             // An in-place output is the memory of its input.
             let index = self.bound.tensors[index].inplace.unwrap_or(index);
@@ -471,150 +351,4 @@ impl Resolver<'_> {
             format!("`{name}` is unknown; there are {}", known.join(", ")),
         )
     }
-
-    fn map(&self, map: &TensorMap, env: &Env) -> Result<TensorMapParam, PlanError> {
-        let place = format!("tensormap `{}`", map.name);
-        let Some((buffer, size)) = self.buffer(&map.tensor) else {
-            return fail(&place, format!("`{}` is no tensor or workspace", map.tensor));
-        };
-        let Some(element) = map
-            .dtype
-            .or_else(|| self.bound.tensors.get(buffer).map(|tensor| tensor.dtype))
-        else {
-            return fail(&place, "a map over a workspace needs a dtype");
-        };
-        let rank = map.dims.len();
-        if !(1..=5).contains(&rank) || map.box_dims.len() != rank || map.strides.len() + 1 != rank {
-            return fail(
-                &place,
-                format!(
-                    "{rank} dims, {} strides, {} box sizes; 1 to 5 dims, one stride less and as many box sizes are needed",
-                    map.strides.len(),
-                    map.box_dims.len()
-                ),
-            );
-        }
-        let list = |exprs: &[Expr], what: &str, most: u64| -> Result<Vec<u64>, PlanError> {
-            exprs
-                .iter()
-                .enumerate()
-                .map(|(index, expr)| positive(&format!("{place}, {what}[{index}]"), expr, env, most))
-                .collect()
-        };
-        let dims = list(&map.dims, "dims", 1 << 32)?;
-        let strides = list(&map.strides, "strides", 1 << 40)?;
-        if let Some(stride) = strides.iter().find(|stride| *stride % 16 != 0) {
-            return fail(&place, format!("a stride of {stride} bytes is no multiple of 16"));
-        }
-        let last: u64 = (1..rank)
-            .map(|axis| (dims[axis] - 1) * strides[axis - 1])
-            .sum::<u64>()
-            + dims[0] * element.bytes() as u64;
-        if last > size {
-            return fail(
-                &place,
-                format!("reaches {last} bytes; `{}` has {size}", map.tensor),
-            );
-        }
-        let narrow = |values: Vec<u64>| values.into_iter().map(|value| value as u32).collect::<Vec<u32>>();
-        let box_dims = narrow(list(&map.box_dims, "box", 256)?);
-        let element_strides = if map.element_strides.is_empty() {
-            vec![1; rank]
-        } else {
-            narrow(list(&map.element_strides, "element_strides", 8)?)
-        };
-        let swizzle_bytes = match map.swizzle {
-            Swizzle::None => 0,
-            Swizzle::B32 => 32,
-            Swizzle::B64 => 64,
-            Swizzle::B128 => 128,
-        };
-        let inner = u64::from(box_dims[0]) * element.bytes() as u64;
-        if swizzle_bytes > 0 && inner > u64::from(swizzle_bytes) {
-            return fail(
-                &place,
-                format!("the inner box has {inner} bytes; swizzle {swizzle_bytes}B takes at most that many"),
-            );
-        }
-        Ok(TensorMapParam {
-            buffer,
-            element,
-            dims,
-            strides,
-            box_dims,
-            element_strides,
-            swizzle_bytes,
-            nan_fill: matches!(map.fill, FillMode::Nan),
-        })
-    }
-}
-
-fn scalar(place: &str, data: DataType, expr: &Expr, env: &Env) -> Result<Vec<u8>, PlanError> {
-    let range = |what: &str, value: i64| PlanError {
-        place: place.to_owned(),
-        message: format!("`{}` is {value}, which no {what} holds", expr.text()),
-    };
-    let float = || {
-        expr.eval_float(env)
-            .or_else(|error| fail(place, format!("`{}`: {error}", expr.text())))
-    };
-    Ok(match data {
-        DataType::I64 => integer(place, expr, env)?.to_le_bytes().to_vec(),
-        DataType::U64 => {
-            let value = integer(place, expr, env)?;
-            u64::try_from(value)
-                .map_err(|_| range("u64", value))?
-                .to_le_bytes()
-                .to_vec()
-        }
-        DataType::I32 => {
-            let value = integer(place, expr, env)?;
-            i32::try_from(value)
-                .map_err(|_| range("i32", value))?
-                .to_le_bytes()
-                .to_vec()
-        }
-        DataType::U32 => {
-            let value = integer(place, expr, env)?;
-            u32::try_from(value)
-                .map_err(|_| range("u32", value))?
-                .to_le_bytes()
-                .to_vec()
-        }
-        DataType::F32 => (float()? as f32).to_le_bytes().to_vec(),
-        DataType::F64 => float()?.to_le_bytes().to_vec(),
-    })
-}
-
-/// The bytes of a scalar argument in its own type.
-fn scalar_bytes(place: &str, dtype: DType, value: f64) -> Result<Vec<u8>, PlanError> {
-    Ok(match dtype {
-        DType::F64 => value.to_le_bytes().to_vec(),
-        DType::F32 => (value as f32).to_le_bytes().to_vec(),
-        DType::I64 => (value as i64).to_le_bytes().to_vec(),
-        DType::I32 => (value as i32).to_le_bytes().to_vec(),
-        DType::I16 => (value as i16).to_le_bytes().to_vec(),
-        DType::I8 => (value as i8).to_le_bytes().to_vec(),
-        DType::U8 | DType::Bool => vec![value as u8],
-        DType::F16 | DType::Bf16 | DType::F8e4m3 | DType::F8e5m2 => {
-            return fail(
-                place,
-                format!("a scalar of type {dtype} cannot be passed to a launch; declare it f32"),
-            );
-        }
-    })
-}
-
-/// Blocks that one multiprocessor holds at once.
-///
-/// Registers are given to a warp in units of 256, shared memory to a block in units of 128 bytes with 1 KiB reserved
-/// (CUDA C++ Best Practices Guide, occupancy; compute capability 8.0 and later).
-pub(crate) fn blocks_per_sm(device: &DeviceFacts, facts: &KernelFacts, threads: u32, shared: u32) -> u32 {
-    let warps = threads.div_ceil(32).max(1);
-    let by_threads = device.threads_per_sm.unsigned_abs() / (warps * 32);
-    let registers = (facts.registers.unsigned_abs().max(1) * 32).next_multiple_of(256) * warps;
-    let by_registers = device.registers_per_sm.unsigned_abs() / registers;
-    let memory = (facts.static_shared.unsigned_abs() + shared + 1024).next_multiple_of(128);
-    let by_memory = device.shared_per_sm.unsigned_abs() / memory;
-    by_threads.min(by_registers).min(by_memory).clamp(1, 32)
 }
