@@ -8,6 +8,7 @@ pub mod bench;
 pub mod cases;
 pub mod codes;
 pub mod compare;
+mod device;
 mod gates;
 mod judge;
 pub mod number;
@@ -15,4 +16,8 @@ pub mod reference;
 pub mod statistics;
 
 pub use audit::{Audit, Finding as AuditFinding, Severity, audit};
+pub use device::{Checked, compile_for_device};
 pub use judge::{DevFailure, DevTime, Effort, Halt, Judge, JudgeError, JudgeOptions};
+
+#[cfg(test)]
+ksmith_box::intercept_tests!(ksmith_worker::intercept);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ksmith_ledger::{History, Verdict};
-use ksmith_task::{Backend, Candidate};
+use ksmith_task::Candidate;
 
 use crate::{
     AgentHost, AgentOptions, Interrupt, Mechanisms, Progress, RunError, RunOptions, Sandbox, TypePick,
@@ -50,11 +50,11 @@ pub struct Judged {
 /// When nothing can be judged.
 pub fn judge(request: &JudgeRequest, progress: &mut dyn Progress) -> Result<Judged, RunError> {
     // A wrong folder is an answer before anything is opened.
-    Candidate::load(&request.candidate).map_err(RunError::Candidate)?;
+    let candidate = Candidate::load(&request.candidate).map_err(RunError::Candidate)?;
     let options = RunOptions {
         task: request.task.clone(),
         home: request.home.clone(),
-        backend: Backend::Cpu,
+        backend: candidate.backend(),
         types: request.types.clone(),
         wall_s: Some(f64::INFINITY),
         candidates: Some(1),

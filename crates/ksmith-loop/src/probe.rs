@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use ksmith_box::Level;
 use ksmith_insight::cpu_profile::{CpuProfile, static_model};
 use ksmith_insight::{Finding, x86};
 use ksmith_judge::{Effort, Judge, JudgeOptions};
 use ksmith_ledger::{Audited, GateOutcome, Verdict};
-use ksmith_task::{Candidate, Digest, Instance, Task};
+use ksmith_task::{Backend, Candidate, Digest, Instance, Task};
 use ksmith_worker::build::{Build, BuildOptions, Sources, compile};
 
 use crate::arena::{Arena as _, ArenaError, JudgeArena, from_judge};
@@ -26,7 +27,8 @@ pub struct CheckOutcome {
     pub ms: f64,
 }
 
-/// Loads a candidate, checks it against the policy and compiles it. Nothing of it is run.
+/// Loads a candidate, checks it against the policy and compiles it. Nothing of it is run; a GPU is not needed.
+/// Private CUDA compilers are looked for under `toolchains`.
 ///
 /// # Errors
 /// When the contract or the folder is wrong, or nothing can be compiled here.
@@ -34,6 +36,7 @@ pub fn check(
     candidate: &Path,
     task: &Path,
     types: &[TypePick],
+    toolchains: &Path,
     sandbox: Sandbox,
 ) -> Result<CheckOutcome, RunError> {
     let instance = first_instance(&load(task)?, types)?;
@@ -56,6 +59,9 @@ pub(crate) fn check_loaded(
             ms: 0.0,
         });
     }
+    if candidate.backend() == Backend::Cuda {
+        return check_device(&candidate, &instance, toolchains, sandbox);
+    }
     let folder = scratch("check")?;
     Ok(
         match build(candidate, instance.defines(), folder.path(), sandbox)? {
@@ -73,6 +79,38 @@ pub(crate) fn check_loaded(
             },
         },
     )
+}
+
+fn check_device(
+    candidate: &Candidate,
+    instance: &Instance,
+    toolchains: &Path,
+    sandbox: Sandbox,
+) -> Result<CheckOutcome, RunError> {
+    let unsandboxed = sandbox == Sandbox::Unsandboxed;
+    let compiled =
+        ksmith_judge::compile_for_device(instance, candidate, toolchains, Level::Kernel, unsandboxed)
+            .map_err(|error| {
+                RunError::Arena(ArenaError::Environment {
+                    what: crate::arena::chain(&error),
+                    fix: "`ksmith toolchain cuda --install` fetches the compilers.".into(),
+                })
+            })?;
+    let digest = candidate.digest();
+    Ok(match compiled {
+        Ok(checked) => CheckOutcome {
+            code: None,
+            digest,
+            log: checked.log,
+            ms: checked.ms,
+        },
+        Err((code, log)) => CheckOutcome {
+            code: Some(code),
+            digest,
+            log,
+            ms: 0.0,
+        },
+    })
 }
 
 fn build(
@@ -159,7 +197,7 @@ pub fn test(
     let instance = first_instance(&load(task)?, types)?;
     let candidate = Candidate::load(absolute(candidate)).map_err(RunError::Candidate)?;
     let state = scratch("test")?;
-    let mut options = JudgeOptions::new(state.path());
+    let mut options = JudgeOptions::new(state.path()).on(candidate.backend());
     options.effort = Effort::Correctness;
     options.unsandboxed = sandbox == Sandbox::Unsandboxed;
     let mut judge = Judge::open(&instance, options).map_err(from_judge)?;
@@ -183,7 +221,7 @@ pub fn audit(task: &Task, sandbox: Sandbox) -> Result<Vec<(String, Audited)>, Ru
     let mut audits = Vec::new();
     for instance in task.instances() {
         let state = scratch("audit")?;
-        let mut arena = JudgeArena::open(&instance, state.path(), sandbox)?;
+        let mut arena = JudgeArena::open(&instance, Backend::Cpu, state.path(), sandbox)?;
         audits.push((instance.id(), arena.audit()?));
     }
     Ok(audits)

@@ -91,7 +91,7 @@ pub fn resume_with(
     } else {
         Sandbox::Required
     };
-    let arena = workshop.arena(&instance, &options.run, sandbox)?;
+    let arena = workshop.arena(&instance, kept.backend, &options.run, sandbox)?;
     let seed = opened.search_seed.unwrap_or_default();
     let mechanisms = Mechanisms::from_switches(&opened.mechanisms);
     let cache = mechanisms

@@ -41,12 +41,6 @@ pub(crate) struct Kept {
 /// # Errors
 /// When a run cannot begin or go on; a goal that is not met is an outcome.
 pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<RunOutcome, RunError> {
-    if options.backend == Backend::Cuda {
-        return Err(RunError::Usage {
-            what: "this version has no judge for the device tier".to_owned(),
-            fix: "Use `--backend cpu`; `docs/architecture.md` says how far the device tier is.".to_owned(),
-        });
-    }
     run_with(options, &BuiltIn, progress)
 }
 
@@ -209,10 +203,12 @@ fn run_instance(
     // Before a folder is made: a writer that cannot be had leaves nothing behind.
     let writer = workshop.writer(&options.writer, &setting)?;
     std::fs::create_dir_all(&dir).map_err(RunError::io("create", &dir))?;
-    let arena = workshop.arena(instance, &dir, options.sandbox).inspect_err(|_| {
-        // No ledger, no run: what the judge left there is of no use.
-        let _ = std::fs::remove_dir_all(&dir);
-    })?;
+    let arena = workshop
+        .arena(instance, options.backend, &dir, options.sandbox)
+        .inspect_err(|_| {
+            // No ledger, no run: what the judge left there is of no use.
+            let _ = std::fs::remove_dir_all(&dir);
+        })?;
     let mut ledger = Ledger::create(&dir)?;
     let opened = opening(Opening {
         id: &id,

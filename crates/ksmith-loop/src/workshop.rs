@@ -37,7 +37,13 @@ pub trait Workshop {
     ///
     /// # Errors
     /// When the task cannot be judged here.
-    fn arena(&self, instance: &Instance, run: &Path, sandbox: Sandbox) -> Result<Box<dyn Arena>, ArenaError>;
+    fn arena(
+        &self,
+        instance: &Instance,
+        backend: Backend,
+        run: &Path,
+        sandbox: Sandbox,
+    ) -> Result<Box<dyn Arena>, ArenaError>;
 
     /// Makes the writer that was asked for.
     ///
@@ -51,8 +57,14 @@ pub trait Workshop {
 pub struct BuiltIn;
 
 impl Workshop for BuiltIn {
-    fn arena(&self, instance: &Instance, run: &Path, sandbox: Sandbox) -> Result<Box<dyn Arena>, ArenaError> {
-        Ok(Box::new(JudgeArena::open(instance, run, sandbox)?))
+    fn arena(
+        &self,
+        instance: &Instance,
+        backend: Backend,
+        run: &Path,
+        sandbox: Sandbox,
+    ) -> Result<Box<dyn Arena>, ArenaError> {
+        Ok(Box::new(JudgeArena::open(instance, backend, run, sandbox)?))
     }
 
     fn writer(&self, choice: &WriterChoice, setting: &Setting<'_>) -> Result<Box<dyn Writer>, WriterError> {

@@ -22,6 +22,7 @@ pub use report::{Audit, Finding, Severity};
 /// # Errors
 /// When the reference, the baseline or the boxes fail: then there is nothing to audit with.
 pub fn audit(instance: &Instance, options: JudgeOptions) -> Result<Audit, JudgeError> {
+    let backend = options.backend;
     let mut findings = Vec::new();
     let mut judge = match Judge::open(instance, options) {
         Ok(judge) => judge,
@@ -31,7 +32,7 @@ pub fn audit(instance: &Instance, options: JudgeOptions) -> Result<Audit, JudgeE
         }
         Err(error) => return Err(error),
     };
-    let plan = Plan::dev(instance);
+    let plan = Plan::dev(instance).on(backend);
     let mut stream = plan.decisions("audit");
     let shapes = tiny(instance, &mut stream, 4);
     let mut cases = Vec::new();
@@ -51,14 +52,18 @@ pub fn audit(instance: &Instance, options: JudgeOptions) -> Result<Audit, JudgeE
     findings.extend(trivial::independent_inputs(&cases, &mut judge)?);
     findings.extend(precision::separation(&cases, &mut judge)?);
 
-    let (cost, more) = predict(instance, &mut judge)?;
+    let (cost, more) = predict(instance, backend, &mut judge)?;
     findings.extend(more);
     Ok(Audit::new(instance, findings, cost))
 }
 
 /// Cases, bytes and seconds of one scoring.
-fn predict(instance: &Instance, judge: &mut Judge) -> Result<(report::Cost, Vec<Finding>), JudgeError> {
-    let plan = Plan::dev(instance);
+fn predict(
+    instance: &Instance,
+    backend: Backend,
+    judge: &mut Judge,
+) -> Result<(report::Cost, Vec<Finding>), JudgeError> {
+    let plan = Plan::dev(instance).on(backend);
     let hidden = plan.hidden_cases(1.0)?;
     let probes = plan.probes()?;
     let bytes: u64 = hidden
@@ -82,7 +87,7 @@ fn predict(instance: &Instance, judge: &mut Judge) -> Result<(report::Cost, Vec<
     // Each case is drawn once; repeat, bounds, poison and depends show a few small ones again.
     let drawing = per_byte * bytes as f64 * 1.5;
     let bench: f64 = instance
-        .workloads(Backend::Cpu)
+        .workloads(backend)
         .filter_map(|workload| instance.bind(&workload.axes).ok())
         .map(|bound| bound.storage_bytes() as f64 * per_byte * 20.0)
         .sum();

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use ksmith_machine::DeviceSample;
 use serde::{Deserialize, Serialize};
 
 /// The part that one worker of a process set plays.
@@ -123,6 +124,16 @@ pub trait Host {
 
     /// Monotonic time since any fixed moment.
     fn now(&mut self) -> Duration;
+
+    /// Gets ready to start this many workers: what can be begun beside each other is.
+    fn prepare(&mut self, arms: usize) {
+        let _ = arms;
+    }
+
+    /// What the device that is timed does at this moment, where there is one that tells.
+    fn sample(&mut self) -> Option<DeviceSample> {
+        None
+    }
 
     /// Ends a stage: what [`Host::begin`] froze may run again.
     fn end(&mut self, stage: Stage) {

@@ -1,5 +1,6 @@
 //! Raw samples as they go to the ledger, in the order in which they were taken.
 
+use ksmith_machine::DeviceSample;
 use serde::{Deserialize, Serialize};
 
 use super::{Load, Role, Stage};
@@ -30,6 +31,9 @@ pub struct SetRecord {
     pub lanes: Vec<LaneRecord>,
     /// What the independent clocks said, by arm.
     pub clocks: Vec<ArmClocks>,
+    /// Clocks, temperature, power and throttle reasons of the timed device before the first lane and after the last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub device: Vec<DeviceSample>,
 }
 
 /// One lane: a warm-up call, then the timed ones.

@@ -102,6 +102,7 @@ pub(crate) fn run_set<H: Host>(
     let mut starts = roles.to_vec();
     order.shuffle(&mut starts);
     record.started.clone_from(&starts);
+    host.prepare(starts.len());
     let mut arms = Vec::with_capacity(starts.len());
     for role in starts {
         let mut arm = host.start(role, record.set).map_err(blame(role))?;
@@ -138,7 +139,9 @@ pub(crate) fn run_set<H: Host>(
         .collect();
     let measured = first_calls(host, plan, &mut arms, &mut windows, calibration.is_none())?;
     let calibration = calibration.get_or_insert_with(|| calibrate(plan, roles, &measured));
+    record.device.extend(host.sample());
     let ended = rounds(host, plan, &mut arms, order, &mut windows, calibration, record);
+    record.device.extend(host.sample());
     for mut running in arms {
         let cpu = running.arm.cpu_time();
         running.clocks.cpu_ns = cpu

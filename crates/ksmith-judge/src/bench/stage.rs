@@ -137,6 +137,7 @@ impl Running<'_> {
                 started: Vec::new(),
                 lanes: Vec::new(),
                 clocks: Vec::new(),
+                device: Vec::new(),
             };
             let ended = run_set(host, self.plan, &roles, order, &mut self.calibration, &mut record);
             self.sets.push(record);

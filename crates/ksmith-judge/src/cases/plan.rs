@@ -116,6 +116,7 @@ fn override_fills(
 #[derive(Debug, Clone)]
 pub struct Plan<'a> {
     instance: &'a Instance,
+    backend: Backend,
     secret: Secret,
     sight: Sight,
 }
@@ -125,15 +126,22 @@ impl<'a> Plan<'a> {
     pub fn hidden(instance: &'a Instance, secret: &Secret) -> Self {
         Self {
             instance,
+            backend: Backend::Cpu,
             secret: secret.clone(),
             sight: Sight::Hidden,
         }
+    }
+
+    /// The same plan over the workloads of another backend.
+    pub fn on(self, backend: Backend) -> Self {
+        Self { backend, ..self }
     }
 
     /// A plan of visible cases from the fixed seed.
     pub fn dev(instance: &'a Instance) -> Self {
         Self {
             instance,
+            backend: Backend::Cpu,
             secret: Secret::dev(),
             sight: Sight::Dev,
         }
@@ -163,7 +171,7 @@ impl<'a> Plan<'a> {
     /// Dev workloads with their fills: one case each.
     pub fn workloads(&self, number: u64) -> Result<Vec<(String, CaseSpec)>, JudgeError> {
         self.instance
-            .workloads(Backend::Cpu)
+            .workloads(self.backend)
             .map(|workload| {
                 let bound = bind(self.instance, &workload.name, &workload.axes)?;
                 let fills = dev_fills(&bound);
@@ -195,7 +203,7 @@ impl<'a> Plan<'a> {
                 shapes.push(bound);
             }
         }
-        for workload in self.instance.workloads(Backend::Cpu) {
+        for workload in self.instance.workloads(self.backend) {
             if let Some(bound) = neighbour(self.instance, &mut stream, &workload.axes)
                 && bound.storage_bytes() as f64 * scale <= limits.max_bytes as f64
                 && (scale >= 1.0 || bound.storage_bytes() <= 1 << 20)
@@ -234,7 +242,7 @@ impl<'a> Plan<'a> {
             let fills = override_fills(&bound, &probe.fills, dev_fills(&bound))?;
             cases.push(self.case(&bound, fills, "probe", number as u64));
         }
-        let workloads: Vec<_> = self.instance.workloads(Backend::Cpu).collect();
+        let workloads: Vec<_> = self.instance.workloads(self.backend).collect();
         for (number, workload) in workloads.iter().enumerate() {
             let bound = bind(self.instance, &workload.name, &workload.axes)?;
             cases.push(self.case(&bound, mixed_fills(&bound), "mixed", number as u64));
@@ -283,7 +291,30 @@ impl<'a> Plan<'a> {
                 cases.push(near(spec, how, &mut stream));
             }
         }
+        if self.backend == Backend::Cuda {
+            keep_few_large(&mut cases, &mut stream);
+        }
         Ok(cases)
+    }
+}
+
+/// A probe of more storage than this is large: drawing and expecting it on the host takes a second.
+const LARGE: u64 = 64 << 20;
+/// Large probes of one scoring, drawn anew each time; the timed cases put every distribution to these shapes as well.
+const FEW: usize = 2;
+
+/// Keeps all small probes and a secret choice of large ones.
+fn keep_few_large(specs: &mut Vec<CaseSpec>, stream: &mut Stream) {
+    let is_large = |spec: &CaseSpec| spec.bound.storage_bytes() > LARGE;
+    let mut large: Vec<usize> = (0..specs.len())
+        .filter(|index| is_large(&specs[*index]))
+        .collect();
+    while large.len() > FEW {
+        let out = large.swap_remove(stream.below(large.len() as u64) as usize);
+        specs.remove(out);
+        for index in &mut large {
+            *index -= usize::from(*index > out);
+        }
     }
 }
 
@@ -296,4 +327,32 @@ pub(crate) fn bind(instance: &Instance, name: &str, axes: &AxisValues) -> Result
             name: name.to_owned(),
             source,
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_large_probes_few_stay_and_of_small_ones_all() {
+        let task =
+            ksmith_task::Task::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tasks/softmax")).unwrap();
+        let instance = task.instances().remove(0);
+        let spec = |rows: i64| {
+            let axes = [("rows".to_owned(), rows), ("cols".to_owned(), 4096)]
+                .into_iter()
+                .collect();
+            let bound = Arc::new(instance.bind(&axes).unwrap());
+            Plan::dev(&instance).case(&bound, dev_fills(&bound), "probe", rows as u64)
+        };
+        let mut specs: Vec<CaseSpec> = [1, 8192, 2, 8193, 8194, 3, 8195].map(spec).into();
+        let plan = Plan::dev(&instance);
+        keep_few_large(&mut specs, &mut plan.decisions("test"));
+        let kept: Vec<u64> = specs.iter().map(|spec| spec.number).collect();
+        assert_eq!(kept.iter().filter(|rows| **rows < 100).count(), 3);
+        assert_eq!(kept.len(), 3 + FEW);
+        assert!(
+            kept.is_sorted_by_key(|rows| [1, 8192, 2, 8193, 8194, 3, 8195].iter().position(|r| r == rows))
+        );
+    }
 }

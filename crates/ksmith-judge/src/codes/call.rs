@@ -3,7 +3,7 @@
 use super::{Cause, cause};
 
 /// What any call of a candidate may end with.
-pub(super) const CALL: [Cause; 18] = [
+pub(super) const CALL: [Cause; 19] = [
     cause(
         "wrong-value",
         "A finite output element lies outside `atol + rtol*|ref| + ctol*scale`.",
@@ -105,6 +105,12 @@ pub(super) const CALL: [Cause; 18] = [
         "The library could not be loaded or lacks the entry.",
         "An undefined symbol.",
         "Define what you call; export the entry as C.",
+    ),
+    cause(
+        "plan",
+        "The launch plan cannot be right for this shape or kernel, or the driver refuses it.",
+        "A grid of zero blocks; an argument of the wrong size.",
+        "Correct what the evidence names.",
     ),
     cause(
         "protocol",

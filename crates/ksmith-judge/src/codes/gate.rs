@@ -299,6 +299,18 @@ pub(super) fn causes(gate: Gate) -> (&'static [Cause], bool) {
                         "Work moved out of the timed call.",
                         "Do all work for a call inside it.",
                     ),
+                    cause(
+                        "claims",
+                        "On a device: the judge's clock shows more time than the worker's events claim.",
+                        "A kernel that writes to the memory of the events.",
+                        "Write to outputs and workspaces only.",
+                    ),
+                    cause(
+                        "lanes-disagree",
+                        "On a device: faster than the champion from cold caches, slower in a graph of calls.",
+                        "Work that is left to the launch after the timed one.",
+                        "Be faster in both; the evidence shows the lanes.",
+                    ),
                 ]
             },
             true,

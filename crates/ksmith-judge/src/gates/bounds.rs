@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use ksmith_ledger::Gate;
-use ksmith_task::Backend;
 use ksmith_worker::cpu::Edge;
 use serde_json::json;
 
 use super::context::{End, GateEnd, Scoring, step};
 use super::runner::Setup;
-use crate::cases::{Case, POISONS, Plan, dev_fills, distribution_fills, distributions, neighbour, tiny};
+use crate::cases::{Case, POISONS, dev_fills, distribution_fills, distributions, neighbour, tiny};
 use crate::codes::code;
 
 /// Small odd shapes and neighbours of the dev shapes, with fresh secret inputs.
@@ -18,10 +17,10 @@ fn odd_cases(
     stream: &str,
     count: usize,
 ) -> Result<Vec<Arc<Case>>, crate::judge::JudgeError> {
-    let plan = Plan::hidden(scoring.instance, &scoring.secret);
+    let plan = scoring.plan();
     let mut decisions = plan.decisions(stream);
     let mut shapes = tiny(scoring.instance, &mut decisions, count);
-    for workload in scoring.instance.workloads(Backend::Cpu) {
+    for workload in scoring.instance.workloads(scoring.backend) {
         if let Some(bound) = neighbour(scoring.instance, &mut decisions, &workload.axes)
             && bound.storage_bytes() <= if scoring.small { 1 << 20 } else { 8 << 20 }
         {

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::context::{Built, End, GateEnd, chain};
 use super::judgement::judge;
 use super::measure::{Timed, deadline};
-use super::runner::{Runner, Setup, WorkerOptions};
+use super::runner::{Runner, RunnerError, Setup, WorkerOptions};
 use crate::bench::Report;
 use crate::cases::{Case, Plan, Secret, dev_fills};
 use crate::codes::code;
@@ -90,8 +90,8 @@ fn slope(
     const ROUNDS: u64 = 4;
     let plan = Plan::hidden(instance, secret);
     let setup = Setup::new(&timed.bound).deadline(deadline(timed.champion_ns * TOGETHER as u64));
-    let broken = |error: ksmith_worker::cpu::WorkerError| JudgeError::Worker(chain(&error));
-    let mut runner = Runner::start(&built.library.path, &built.entry, options).map_err(broken)?;
+    let broken = |error: RunnerError| JudgeError::Worker(chain(&error));
+    let mut runner = Runner::start(built, options).map_err(broken)?;
     let (mut one, mut all) = (u64::MAX, u64::MAX);
     for round in 0..ROUNDS {
         let mut cases: Vec<Case> = Vec::new();

@@ -5,11 +5,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use ksmith_task::{Candidate, Instance};
+use ksmith_task::{Candidate, Digest, Instance};
 use ksmith_worker::build::{self, Build, BuildOptions, Refused, Sources};
 use serde_json::json;
 
-use super::context::{Built, End, GateEnd, Scoring};
+use super::context::{Built, Code, End, GateEnd, Scoring};
+use crate::device::Device;
 use crate::judge::JudgeError;
 
 pub(crate) fn compile(scoring: &mut Scoring<'_>) -> GateEnd {
@@ -18,14 +19,23 @@ pub(crate) fn compile(scoring: &mut Scoring<'_>) -> GateEnd {
         scoring.candidate,
         &scoring.scratch,
         scoring.build,
+        scoring.worker.device.as_deref(),
     )? {
         Ok(built) => {
-            let evidence = json!({
-                "library": built.library.digest,
-                "build_ms": built.library.ms,
-                "cached": built.library.cached,
-                "log": capped(&built.library.log),
-            });
+            let evidence = match &built.code {
+                Code::Native { library, .. } => json!({
+                    "library": library.digest,
+                    "build_ms": library.ms,
+                    "cached": library.cached,
+                    "log": capped(&library.log),
+                }),
+                Code::Device(code) => json!({
+                    "module": Digest::of(&code.cubin.image),
+                    "build_ms": code.cubin.ms,
+                    "cached": code.cached,
+                    "log": capped(&code.cubin.log),
+                }),
+            };
             scoring.built = Some(built);
             Ok(End::Pass(evidence))
         }
@@ -46,7 +56,11 @@ pub(crate) fn build(
     candidate: &Candidate,
     scratch: &Path,
     options: &BuildOptions,
+    device: Option<&Device>,
 ) -> Result<Result<Built, Refused>, JudgeError> {
+    if let Some(device) = device {
+        return build_for(device, instance, candidate);
+    }
     let Some(program) = candidate.cpu() else {
         return Err(JudgeError::Unsupported(
             "this candidate is not for the CPU".to_owned(),
@@ -57,11 +71,38 @@ pub(crate) fn build(
     Ok(match build::compile(&sources, options)? {
         Build::Library(library) => Ok(Built {
             candidate: candidate.clone(),
-            library,
-            entry: program.entry.clone(),
-            folder: Arc::new(folder),
+            code: Code::Native {
+                library,
+                entry: program.entry.clone(),
+                folder: Arc::new(folder),
+            },
         }),
         Build::Refused(refused) => Err(refused),
+    })
+}
+
+/// Compiles device code, or takes what was compiled ahead.
+fn build_for(
+    device: &Device,
+    instance: &Instance,
+    candidate: &Candidate,
+) -> Result<Result<Built, Refused>, JudgeError> {
+    let compiled = device
+        .compiler
+        .compile(instance, candidate)
+        .map_err(|error| crate::device::ours(&error))?;
+    Ok(match compiled {
+        Ok(code) => Ok(Built {
+            candidate: candidate.clone(),
+            code: Code::Device(code),
+        }),
+        Err(unfit) => Err(Refused {
+            code: match unfit.cause {
+                "timeout" => "compile/timeout",
+                _ => "compile/error",
+            },
+            stderr: unfit.log,
+        }),
     })
 }
 

@@ -4,14 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ksmith_ledger::Gate;
-use ksmith_task::{Candidate, Instance};
+use ksmith_task::{Backend, Candidate, Digest, Instance};
 use ksmith_worker::build::{BuildOptions, Library};
 use ksmith_worker::cpu::{Fault, FaultKind, Side, WorkerError};
+use ksmith_worker::cuda::{CudaError, CudaFault};
 use serde_json::{Value, json};
 
 use super::judgement::{Judgement, judge};
-use super::runner::{Answer, Runner, Setup, WorkerOptions};
-use crate::cases::{Case, Secret, Sight};
+use super::runner::{Answer, Runner, RunnerError, Setup, WorkerOptions};
+use crate::cases::{Case, Plan, Secret, Sight};
 use crate::codes::code;
 use crate::compare::Cause;
 use crate::judge::JudgeError;
@@ -21,15 +22,38 @@ use crate::reference::Oracle;
 #[derive(Debug, Clone)]
 pub(crate) struct Built {
     pub(crate) candidate: Candidate,
-    pub(crate) library: Library,
-    pub(crate) entry: String,
-    /// The folder in which what was hashed was compiled.
-    pub(crate) folder: Arc<tempfile::TempDir>,
+    pub(crate) code: Code,
+}
+
+/// What the compiler made of a candidate.
+#[derive(Debug, Clone)]
+pub(crate) enum Code {
+    /// A shared library for this CPU.
+    Native {
+        library: Library,
+        entry: String,
+        /// The folder in which what was hashed was compiled.
+        folder: Arc<tempfile::TempDir>,
+    },
+    /// A module for the device.
+    Device(crate::device::Code),
+}
+
+impl Built {
+    /// Hash of what runs: two of the same digest are one kernel.
+    pub(crate) fn digest(&self) -> Digest {
+        match &self.code {
+            Code::Native { library, .. } => library.digest,
+            Code::Device(code) => code.digest,
+        }
+    }
 }
 
 /// What the gates of one scoring share.
 pub(crate) struct Scoring<'j> {
     pub(crate) instance: &'j Instance,
+    /// Which tier runs the candidate.
+    pub(crate) backend: Backend,
     pub(crate) oracle: &'j mut Oracle,
     pub(crate) worker: &'j WorkerOptions,
     pub(crate) build: &'j BuildOptions,
@@ -48,6 +72,10 @@ pub(crate) struct Scoring<'j> {
     pub(crate) small: bool,
     /// Largest error over bound on the hidden cases, and the case it came from.
     pub(crate) ratios: Vec<f64>,
+    /// A worker that one gate of a screening leaves for the next: starting one on a device takes longer than a gate.
+    pub(crate) warm: Option<Runner>,
+    /// Whether workers are kept warm.
+    pub(crate) keep_warm: bool,
 }
 
 /// How a gate ends, when it could run.
@@ -75,26 +103,39 @@ macro_rules! step {
 }
 pub(crate) use step;
 
-impl Scoring<'_> {
+impl<'j> Scoring<'j> {
     pub(crate) fn library(&self) -> Result<&Built, JudgeError> {
         self.built
             .as_ref()
             .ok_or_else(|| JudgeError::Unsupported("the candidate was not compiled".to_owned()))
     }
 
+    /// The plan of this scoring's hidden cases.
+    pub(crate) fn plan(&self) -> Plan<'j> {
+        Plan::hidden(self.instance, &self.secret).on(self.backend)
+    }
+
     /// Starts a worker for the candidate; dying while loading is its own failure.
-    pub(crate) fn start(&self, gate: Gate) -> Step<Runner> {
-        let built = self.library()?;
-        match Runner::start(&built.library.path, &built.entry, self.worker) {
+    pub(crate) fn start(&mut self, gate: Gate) -> Step<Runner> {
+        if let Some(warm) = self.warm.take() {
+            return Ok(Ok(warm));
+        }
+        match Runner::start(self.library()?, self.worker) {
             Ok(runner) => Ok(Ok(runner)),
             Err(error) => failed(gate, error),
         }
     }
 
+    /// Gives a worker back that a gate has no more use for.
+    pub(crate) fn leave(&mut self, runner: Runner) {
+        if self.keep_warm {
+            self.warm = Some(runner);
+        }
+    }
+
     /// Starts a worker for the baseline; its death is our problem.
     pub(crate) fn start_baseline(&self) -> Result<Runner, JudgeError> {
-        Runner::start(&self.baseline.library.path, &self.baseline.entry, self.worker)
-            .map_err(|error| JudgeError::Worker(error.to_string()))
+        Runner::start(self.baseline, self.worker).map_err(|error| JudgeError::Worker(chain(&error)))
     }
 
     /// Shows a case to a runner and judges the answer.
@@ -185,12 +226,40 @@ fn place(shape: &[usize], mut index: usize) -> Vec<usize> {
 }
 
 /// A worker's fault as the end of a gate, or our own failure.
-pub(crate) fn failed<T>(gate: Gate, error: WorkerError) -> Step<T> {
+pub(crate) fn failed<T>(gate: Gate, error: RunnerError) -> Step<T> {
+    blamed(gate, error).map(Err)
+}
+
+/// Whose fault it is that a worker gave no answer: the candidate's end, or our own failure.
+pub(crate) fn blamed(gate: Gate, error: RunnerError) -> Result<End, JudgeError> {
     match error {
-        WorkerError::Fault(fault) => Ok(Err(fault_end(gate, &fault))),
-        WorkerError::Box(error) => Err(JudgeError::Box(error)),
+        RunnerError::Native(WorkerError::Fault(fault)) => Ok(fault_end(gate, &fault)),
+        RunnerError::Device(CudaError::Fault(fault)) => Ok(device_fault_end(gate, &fault)),
+        RunnerError::Native(WorkerError::Box(error)) | RunnerError::Device(CudaError::Box(error)) => {
+            Err(JudgeError::Box(error))
+        }
+        RunnerError::Plan(error) => Ok(End::Fail(
+            code(gate, "plan"),
+            json!({ "place": error.place, "message": error.message }),
+        )),
+        RunnerError::Found { cause, evidence } => Ok(End::Fail(code(gate, cause), evidence)),
         other => Err(JudgeError::Worker(chain(&other))),
     }
+}
+
+/// The cause and evidence of a fault on the device.
+fn device_fault_end(gate: Gate, fault: &CudaFault) -> End {
+    let (cause, evidence) = match fault {
+        CudaFault::Device { call, code, name } => (
+            "crash",
+            json!({ "error": name, "number": code, "reported_by": call }),
+        ),
+        CudaFault::Load { message } => ("load", json!({ "message": message })),
+        CudaFault::Timeout => ("timeout", json!({})),
+        CudaFault::Ended { how } => ("exited", json!({ "how": how })),
+        CudaFault::Protocol { what } => ("protocol", json!({ "what": what })),
+    };
+    End::Fail(code(gate, cause), evidence)
 }
 
 /// An error with its causes on one line.

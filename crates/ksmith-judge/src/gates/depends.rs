@@ -13,7 +13,7 @@ use super::context::{End, GateEnd, Scoring, step};
 use super::judgement::rule;
 use super::runner::Setup;
 use crate::cases::{
-    Case, POISONS, Plan, Stream, dev_fills, distribution_fills, distributions, draw_shape, storage,
+    Case, POISONS, Stream, dev_fills, distribution_fills, distributions, draw_shape, storage,
 };
 use crate::codes::code;
 use crate::number::{self, Values};
@@ -26,7 +26,7 @@ const CHANGES: usize = 6;
 const REDRAWS: usize = 12;
 
 pub(crate) fn depends(scoring: &mut Scoring<'_>) -> GateEnd {
-    let plan = Plan::hidden(scoring.instance, &scoring.secret);
+    let plan = scoring.plan();
     let mut stream = plan.decisions("depends");
     let mut shapes: Vec<Arc<Bound>> = Vec::new();
     for bytes in [16 << 10, 256 << 10] {
@@ -77,7 +77,9 @@ pub(crate) fn depends(scoring: &mut Scoring<'_>) -> GateEnd {
             if in_place {
                 // The call has overwritten its input: it gets the whole new one.
                 for (index, bytes) in changed.storage.iter().enumerate() {
-                    runner.rewrite(bound, index, bytes);
+                    if let Err(error) = runner.rewrite(bound, index, bytes) {
+                        step!(super::context::failed::<()>(Gate::Depends, error));
+                    }
                 }
             }
             let gap_poison = poison.unwrap_or_else(|| runner.last_poison());

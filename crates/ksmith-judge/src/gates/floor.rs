@@ -19,6 +19,7 @@ use super::measure::Timed;
 use super::runner::WorkerOptions;
 use crate::bench::Report;
 use crate::codes::code;
+use crate::device::Device;
 use crate::judge::JudgeError;
 
 const SOURCE: &str = r"#include <stdint.h>
@@ -71,6 +72,57 @@ pub(crate) fn floor(
         found.push(json!({ "workload": workload.name, "bytes": bytes, "least_ns": ours, "floor_ns": limit }));
     }
     Ok(End::Pass(json!({ "workloads": found })))
+}
+
+/// The same on a device, from cold caches, with our own copy's time beside each workload.
+pub(crate) fn device_floor(device: &Device, timed: &[Timed], report: &Report) -> GateEnd {
+    let _lock = device.lock()?;
+    let medians = report
+        .last()
+        .over_champion
+        .as_ref()
+        .map(|comparison| comparison.candidate_median_ns.clone())
+        .unwrap_or_default();
+    let mut found = Vec::new();
+    for (index, workload) in timed.iter().enumerate() {
+        let Some(ours) = crate::judge::least_ns(report, index as u32) else {
+            continue;
+        };
+        let bytes = workload
+            .bound
+            .cost_bytes
+            .min(workload.bound.storage_bytes() as f64) as usize;
+        let roofs = device
+            .checks
+            .roofs(&device.owner, bytes, CALLS)
+            .map_err(|error| crate::device::ours(&error))?;
+        let fastest = [&roofs.copy, &roofs.write, &roofs.read]
+            .into_iter()
+            .filter_map(|times| times.iter().min())
+            .min()
+            .copied()
+            .unwrap_or(0);
+        let limit = FACTOR * fastest as f64;
+        if (ours as f64) < limit {
+            return Ok(End::Fail(
+                code(Gate::Floor, "impossible"),
+                json!({ "least_ns": ours, "floor_ns": limit, "workload": workload.name }),
+            ));
+        }
+        let copy = median(roofs.copy.clone());
+        let share = medians.get(index).map(|time| copy as f64 / time.max(1.0));
+        found.push(json!({
+            "workload": workload.name, "bytes": bytes, "least_ns": ours, "floor_ns": limit, "copy_ns": copy,
+            "write_ns": median(roofs.write), "read_ns": median(roofs.read), "median_ns": medians.get(index),
+            "share_of_copy": share,
+        }));
+    }
+    Ok(End::Pass(json!({ "workloads": found })))
+}
+
+fn median(mut times: Vec<u64>) -> u64 {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or(0)
 }
 
 /// The least time of the three probes over `bytes` bytes.

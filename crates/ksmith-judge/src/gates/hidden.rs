@@ -12,13 +12,13 @@ use serde_json::json;
 
 use super::context::{End, GateEnd, Scoring, step};
 use super::runner::Setup;
-use crate::cases::{CaseSpec, InputFill, Plan, bind, dev_fills};
+use crate::cases::{CaseSpec, InputFill, bind, dev_fills};
 use crate::judge::JudgeError;
 use crate::number::{self, Values};
 
 pub(crate) fn hidden(scoring: &mut Scoring<'_>) -> GateEnd {
     let scale = if scoring.small { 1.0 / 64.0 } else { 1.0 };
-    let specs = Plan::hidden(scoring.instance, &scoring.secret).hidden_cases(scale)?;
+    let specs = scoring.plan().hidden_cases(scale)?;
     let mut runner = step!(scoring.start(Gate::Hidden));
     let count = specs.len();
     for (number, spec) in specs.iter().enumerate() {
@@ -33,7 +33,7 @@ pub(crate) fn hidden(scoring: &mut Scoring<'_>) -> GateEnd {
 }
 
 pub(crate) fn probes(scoring: &mut Scoring<'_>) -> GateEnd {
-    let mut specs = Plan::hidden(scoring.instance, &scoring.secret).probes()?;
+    let mut specs = scoring.plan().probes()?;
     if scoring.small {
         specs.retain(|spec| spec.bound.storage_bytes() <= 1 << 20);
     }
@@ -65,8 +65,7 @@ pub(crate) fn traces(scoring: &mut Scoring<'_>) -> GateEnd {
         for (tensor, fill) in bound.inputs().zip(&mut fills) {
             *fill = InputFill::Given(Arc::new(recorded(&file, tensor, &trace.map).map_err(broken)?));
         }
-        let spec: CaseSpec =
-            Plan::hidden(scoring.instance, &scoring.secret).case(&bound, fills, "trace", number as u64);
+        let spec: CaseSpec = scoring.plan().case(&bound, fills, "trace", number as u64);
         let case = scoring.oracle.case(&spec)?;
         step!(scoring.try_case(Gate::Traces, &mut runner, &case, Setup::new(&bound)));
     }

@@ -10,7 +10,7 @@ use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _, Sym as _}
 use object::{Endianness, read::elf::ElfFile64};
 use serde_json::json;
 
-use super::context::{End, GateEnd, Scoring};
+use super::context::{Code, End, GateEnd, Scoring};
 use crate::codes::code;
 use crate::judge::JudgeError;
 
@@ -277,9 +277,12 @@ fn interposes(name: &str) -> bool {
 }
 
 pub(crate) fn library(scoring: &mut Scoring<'_>) -> GateEnd {
-    let built = scoring.library()?;
-    let bytes = fs::read(&built.library.path).map_err(JudgeError::io("could not read the library"))?;
-    match inspect(&bytes, &built.entry) {
+    let (library, entry) = match &scoring.library()?.code {
+        Code::Native { library, entry, .. } => (library, entry),
+        Code::Device(code) => return super::module::module(code),
+    };
+    let bytes = fs::read(&library.path).map_err(JudgeError::io("could not read the library"))?;
+    match inspect(&bytes, entry) {
         Ok(finding) => Ok(match finding {
             Some((cause, name)) => End::Fail(code(Gate::Static, cause), json!({ "name": name })),
             None => End::Pass(json!({ "bytes": bytes.len() })),

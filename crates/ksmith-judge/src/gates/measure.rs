@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ksmith_ledger::Gate;
+use ksmith_machine::DeviceSample;
 use ksmith_task::{Backend, Instance};
-use ksmith_worker::cpu::WorkerError;
 use serde_json::json;
 
-use super::context::{Built, End, chain, fault_end};
-use super::judgement::judge;
-use super::runner::{Runner, Setup, WorkerOptions};
+use super::context::{Built, End, blamed, chain};
+use super::runner::{Runner, RunnerError, Setup, Shown, WorkerOptions};
 use crate::bench::{
     Arm, BaselineArm, CaseId, Distribution, Fault, FlagControlArm, Host, Load, Plan as BenchPlan, Role,
     Settings, Stage, TimedCall, Workload,
@@ -19,6 +18,7 @@ use crate::cases::{
     Case, CaseSpec, Plan, Secret, SecretBook, bind, distribution_fills, distributions, neighbour,
 };
 use crate::codes::code;
+use crate::device::{Resident, TimingLock};
 use crate::judge::{Halt, JudgeError};
 use crate::reference::{Checkers, Oracle};
 
@@ -34,27 +34,36 @@ pub(crate) struct Timed {
 
 /// Distributions timed per workload, at most.
 const KINDS: usize = 5;
+/// The same on a device, where a case of a large workload takes most of a second to draw and to expect.
+const DEVICE_KINDS: usize = 2;
 /// Weight of the hidden neighbour, as a share of the mean weight of the dev workloads.
 const NEIGHBOUR_WEIGHT: f64 = 0.1;
 /// The longest wait for a quiet moment between two looks at the halt.
 const QUIET_STEP: Duration = Duration::from_millis(500);
-/// Memory that one stage's pool may take, in bytes of input storage.
+/// Memory that one stage's pool may take on this host, in bytes; expectations in float64 count.
 const POOL_BYTES: u64 = 1 << 30;
+/// The same on a device.
+const DEVICE_POOL_BYTES: u64 = 64 << 30;
 
 /// Dev workloads, and a hidden neighbour of one of them.
 pub(crate) fn timed_workloads(
     instance: &Instance,
+    backend: Backend,
     secret: &Secret,
     champion_ns: &dyn Fn(&str) -> u64,
 ) -> Result<Vec<Timed>, JudgeError> {
+    let most_kinds = match backend {
+        Backend::Cpu => KINDS,
+        Backend::Cuda => DEVICE_KINDS,
+    };
     let mut timed = Vec::new();
-    let workloads: Vec<_> = instance.workloads(Backend::Cpu).collect();
+    let workloads: Vec<_> = instance.workloads(backend).collect();
     for workload in &workloads {
         let bound = bind(instance, &workload.name, &workload.axes)?;
         timed.push(Timed {
             name: workload.name.clone(),
             weight: workload.weight,
-            kinds: distributions(instance, &bound).min(KINDS),
+            kinds: distributions(instance, &bound).min(most_kinds),
             champion_ns: champion_ns(&workload.name),
             bound,
         });
@@ -67,7 +76,10 @@ pub(crate) fn timed_workloads(
         timed.push(Timed {
             name: "hidden neighbour".to_owned(),
             weight: mean * NEIGHBOUR_WEIGHT,
-            kinds: distributions(instance, &bound).min(KINDS),
+            kinds: match backend {
+                Backend::Cpu => distributions(instance, &bound).min(KINDS),
+                Backend::Cuda => 1,
+            },
             champion_ns: champion_ns(&workload.name),
             bound,
         });
@@ -78,15 +90,20 @@ pub(crate) fn timed_workloads(
 /// The bench's plan for these workloads.
 pub(crate) fn bench_plan(
     timed: &[Timed],
+    backend: Backend,
     settings: Settings,
     baseline: BaselineArm,
     flag_control: FlagControlArm,
 ) -> BenchPlan {
+    let room = match backend {
+        Backend::Cpu => POOL_BYTES,
+        Backend::Cuda => DEVICE_POOL_BYTES,
+    };
     let total: u64 = timed
         .iter()
         .map(|timed| wanted(timed, &settings) * timed.kinds as u64 * timed.bound.storage_bytes() * 4)
         .sum();
-    let scale = (POOL_BYTES as f64 / total.max(1) as f64).min(1.0);
+    let scale = (room as f64 / total.max(1) as f64).min(1.0);
     BenchPlan {
         workloads: timed
             .iter()
@@ -126,39 +143,86 @@ pub(crate) struct BenchHost<'j> {
     pub(crate) started: Instant,
     pub(crate) pool: Pool,
     pub(crate) halt: Halt,
+    pub(crate) backend: Backend,
+    /// The decision's pool of earlier scorings: on a device it serves a whole run, since every worker is new to it.
+    pub(crate) kept: &'j mut Option<(Vec<(String, i64)>, Pool)>,
+    /// Held while a stage measures on a device.
+    pub(crate) lock: Option<TimingLock>,
 }
 
 /// The cases of one stage, by workload, distribution, index.
-pub(crate) type Pool = Arc<Vec<Vec<Vec<Case>>>>;
+pub(crate) type Pool = Arc<Vec<Vec<Vec<Shown>>>>;
+
+/// Draws cases and, where candidates run on a device, puts them there; what the host needs no more is dropped.
+pub(crate) fn shown(
+    oracle: &mut Oracle,
+    worker: &WorkerOptions,
+    specs: &[CaseSpec],
+    halt: Option<&Halt>,
+) -> Result<Vec<Shown>, JudgeError> {
+    let mut ready = Vec::with_capacity(specs.len());
+    oracle.cases(specs, &mut |mut case| {
+        if halt.is_some_and(Halt::is_wanted) {
+            return Err(JudgeError::Halted);
+        }
+        let resident = match &worker.device {
+            Some(device) => Resident::of(device, &case).map_err(|error| crate::device::ours(&error))?,
+            None => None,
+        };
+        // Only what is revealed and what is expected stays: a pool is large.
+        if !keeps_values(&case) {
+            case.inputs.values.clear();
+        }
+        if resident.is_some() {
+            case.storage.clear();
+            case.expected.clear();
+        }
+        ready.push(Shown { case, resident });
+        Ok(())
+    })?;
+    Ok(ready)
+}
 
 impl BenchHost<'_> {
     fn draw_pool(&mut self, secret: &Secret) -> Result<Pool, JudgeError> {
-        let plan = Plan::hidden(self.instance, secret);
+        let plan = Plan::hidden(self.instance, secret).on(self.backend);
         let mut offsets = plan.decisions("bench distributions");
         let mut pool = Vec::new();
         for (workload, timed) in self.plan.workloads.iter().zip(&self.timed) {
             let mut kinds = Vec::new();
             for (kind, distribution) in workload.distributions.iter().enumerate() {
                 let fills = distribution_fills(self.instance, &timed.bound, kind, &mut offsets)?;
-                let mut cases = Vec::with_capacity(distribution.cases as usize);
-                for index in 0..distribution.cases {
-                    if self.halt.is_wanted() {
-                        return Err(JudgeError::Halted);
-                    }
-                    let stream = format!("bench {} {kind}", workload.name);
-                    let spec: CaseSpec = plan.case(&timed.bound, fills.clone(), &stream, u64::from(index));
-                    let mut case = self.oracle.case(&spec)?;
-                    // Only what is revealed and what is expected stays: the pool is large.
-                    if !keeps_values(&case) {
-                        case.inputs.values.clear();
-                    }
-                    cases.push(case);
-                }
-                kinds.push(cases);
+                let stream = format!("bench {} {kind}", workload.name);
+                let specs: Vec<CaseSpec> = (0..distribution.cases)
+                    .map(|index| plan.case(&timed.bound, fills.clone(), &stream, u64::from(index)))
+                    .collect();
+                kinds.push(shown(self.oracle, self.worker, &specs, Some(&self.halt))?);
             }
             pool.push(kinds);
         }
         Ok(Arc::new(pool))
+    }
+
+    /// The pool of a decision on a device: drawn once in a run for these shapes.
+    fn kept_pool(&mut self) -> Result<Pool, JudgeError> {
+        let shapes: Vec<(String, i64)> = self
+            .timed
+            .iter()
+            .flat_map(|timed| timed.bound.axes.iter().cloned())
+            .collect();
+        if let Some((kept, pool)) = self.kept.as_ref()
+            && *kept == shapes
+        {
+            return Ok(Arc::clone(pool));
+        }
+        *self.kept = None;
+        let (secret, _) = self
+            .book
+            .draw("bench")
+            .map_err(JudgeError::io("could not draw the bench's secret"))?;
+        let pool = self.draw_pool(&secret)?;
+        *self.kept = Some((shapes, Arc::clone(&pool)));
+        Ok(pool)
     }
 
     fn built(&self, role: Role) -> &Built {
@@ -190,14 +254,39 @@ impl<'j> Host for BenchHost<'j> {
     type Arm = BenchArm<'j>;
 
     fn begin(&mut self, stage: Stage) -> Result<(), Fault> {
-        let kind = match stage {
-            Stage::Decision => "bench",
-            Stage::Confirmation => "confirm",
-        };
-        let (secret, _) = self.book.draw(kind).map_err(|error| broken(&error))?;
         self.pool = Arc::default();
-        self.pool = self.draw_pool(&secret).map_err(|error| broken(&error))?;
+        self.pool = match (stage, self.backend) {
+            (Stage::Decision, Backend::Cuda) => self.kept_pool().map_err(|error| broken(&error))?,
+            (stage, _) => {
+                let kind = match stage {
+                    Stage::Decision => "bench",
+                    Stage::Confirmation => "confirm",
+                };
+                let (secret, _) = self.book.draw(kind).map_err(|error| broken(&error))?;
+                self.draw_pool(&secret).map_err(|error| broken(&error))?
+            }
+        };
+        if let Some(device) = &self.worker.device {
+            device.compiler.settle();
+            device.settle();
+            self.lock = Some(device.lock().map_err(|error| broken(&error))?);
+        }
         Ok(())
+    }
+
+    fn end(&mut self, _stage: Stage) {
+        self.lock = None;
+    }
+
+    fn sample(&mut self) -> Option<DeviceSample> {
+        self.worker.device.as_ref()?.sample()
+    }
+
+    fn prepare(&mut self, arms: usize) {
+        if let Some(device) = &self.worker.device {
+            device.prepare(arms);
+            device.settle();
+        }
     }
 
     fn start(&mut self, role: Role, _set: u32) -> Result<Self::Arm, Fault> {
@@ -205,7 +294,7 @@ impl<'j> Host for BenchHost<'j> {
             return Err(broken(&JudgeError::Halted));
         }
         let built = self.built(role);
-        let runner = match Runner::start(&built.library.path, &built.entry, self.worker) {
+        let runner = match Runner::start(built, self.worker) {
             Ok(runner) => runner,
             Err(error) => return Err(arm_fault(Gate::PostBench, error)),
         };
@@ -294,28 +383,17 @@ impl BenchArm<'_> {
 impl Arm for BenchArm<'_> {
     fn call(&mut self, id: CaseId) -> Result<TimedCall, Fault> {
         let (pool, workload, kind, index) = self.case(id)?;
-        let case = &pool[workload][kind][index];
-        let setup = self.setup(case, workload);
-        let answer = self
+        let shown = &pool[workload][kind][index];
+        let setup = self.setup(&shown.case, workload);
+        let timed = self
             .runner
-            .call(case, setup)
-            .map_err(|error| arm_fault(Gate::PostBench, error))?;
-        if answer.late.is_some() {
-            return Err(wrong_arm("late-write"));
-        }
-        if answer.gap.is_some() {
-            return Err(wrong_arm("gap-write"));
-        }
-        let judgement = judge(case, &answer.outputs, &self.checkers).map_err(|error| broken(&error))?;
-        if let Some((_, outcome)) = &judgement.failed {
-            return Err(wrong_arm(
-                outcome.cause.map_or("wrong-value", |cause| cause.code()),
-            ));
-        }
+            .timed(shown, setup, &self.checkers)
+            .map_err(|error| arm_fault(Gate::PostBench, error))?
+            .map_err(wrong_arm)?;
         Ok(TimedCall {
-            ns: answer.call.ns,
-            judge_preempted: answer.call.judge_preempted,
-            worker_preempted: answer.call.worker_preempted,
+            ns: timed.ns,
+            judge_preempted: timed.judge_preempted,
+            worker_preempted: timed.worker_preempted,
         })
     }
 
@@ -332,12 +410,10 @@ fn wrong_arm(cause: &str) -> Fault {
 }
 
 /// A worker's fault as the arm's, anything else as ours.
-pub(crate) fn arm_fault(gate: Gate, error: WorkerError) -> Fault {
-    match error {
-        WorkerError::Fault(fault) => match fault_end(gate, &fault) {
-            End::Fail(code, evidence) => Fault::Arm { code, evidence },
-            End::Pass(_) | End::Skipped(_) => Fault::Judge(fault.to_string()),
-        },
-        other => broken(&other),
+pub(crate) fn arm_fault(gate: Gate, error: RunnerError) -> Fault {
+    match blamed(gate, error) {
+        Ok(End::Fail(code, evidence)) => Fault::Arm { code, evidence },
+        Ok(End::Pass(_) | End::Skipped(_)) => Fault::Judge("a fault without a cause".to_owned()),
+        Err(error) => broken(&error),
     }
 }

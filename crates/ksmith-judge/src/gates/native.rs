@@ -1,84 +1,26 @@
-//! One worker and the cases that it is shown.
+//! A worker on the CPU and the cases that it is shown.
 //!
-//! Each call is a challenge: inputs are copied in, outputs are poisoned, the clock runs, secret output elements are
-//! read at once, the worker is frozen, and only then is anything compared. A worker is never shown a case twice.
+//! Secret output elements are read the moment the clock stops, then the worker is frozen, and only then is anything
+//! compared.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
 use ksmith_box::Level;
-use ksmith_task::{Bound, DType, Tensor};
+use ksmith_task::{Bound, DType};
 use ksmith_worker::cpu::{
-    Access, Call, CallOptions, Edge, Layout, Placement, Probe, Scalar, Wait, Worker, WorkerError, WorkerSpec,
+    Access, Call, CallOptions, Edge, Layout, Placement, Probe, Scalar, Worker, WorkerError, WorkerSpec,
 };
 
+use super::runner::{Answer, Setup, WorkerOptions, element_offset};
 use crate::cases::{Case, Key, POISONS, ScalarDraw, Secret, Stream, gaps_untouched, gather};
 use crate::number;
 
-/// How workers are confined and pinned.
-#[derive(Debug, Clone)]
-pub(crate) struct WorkerOptions {
-    pub(crate) threads: usize,
-    pub(crate) wait: Wait,
-    pub(crate) least: Level,
-    pub(crate) unsandboxed: bool,
-}
-
-/// What a call is made with, beside the case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Setup {
-    pub(crate) edge: Edge,
-    pub(crate) poison: u8,
-    pub(crate) deadline: Duration,
-}
-
-impl Setup {
-    pub(crate) fn new(bound: &Bound) -> Self {
-        Self {
-            edge: Edge::End,
-            poison: POISONS[0],
-            deadline: patience(bound),
-        }
-    }
-
-    pub(crate) fn edge(self, edge: Edge) -> Self {
-        Self { edge, ..self }
-    }
-
-    pub(crate) fn poison(self, poison: u8) -> Self {
-        Self { poison, ..self }
-    }
-
-    pub(crate) fn deadline(self, deadline: Duration) -> Self {
-        Self { deadline, ..self }
-    }
-}
-
-/// A deadline for calls whose speed is not judged: generous for anything that is not stuck.
-pub(crate) fn patience(bound: &Bound) -> Duration {
-    let work = bound.storage_bytes() as f64 * 50.0 + bound.cost_flops * 5.0;
-    Duration::from_secs(1) + Duration::from_nanos(work.min(60e9) as u64)
-}
-
-/// What a call left.
-#[derive(Debug, Clone)]
-pub(crate) struct Answer {
-    /// Row-major element bytes of each output.
-    pub(crate) outputs: Vec<Vec<u8>>,
-    /// Output whose gaps were written to.
-    pub(crate) gap: Option<String>,
-    /// Output that still changed after the answer.
-    pub(crate) late: Option<String>,
-    pub(crate) call: Call,
-}
-
 /// A running worker.
 #[derive(Debug)]
-pub(crate) struct Runner {
+pub(super) struct Native {
     worker: Worker,
     shape: Option<(Vec<(String, i64)>, Edge)>,
-    seen: HashSet<(String, u64)>,
     places: Stream,
     poison: u8,
 }
@@ -86,8 +28,8 @@ pub(crate) struct Runner {
 /// Elements read at the moment the clock stops, per output.
 const EARLY: usize = 6;
 
-impl Runner {
-    pub(crate) fn start(library: &Path, entry: &str, options: &WorkerOptions) -> Result<Self, WorkerError> {
+impl Native {
+    pub(super) fn start(library: &Path, entry: &str, options: &WorkerOptions) -> Result<Self, WorkerError> {
         let mut spec = WorkerSpec::new(library, entry);
         spec.threads = options.threads;
         spec.wait = options.wait;
@@ -101,26 +43,21 @@ impl Runner {
         Ok(Self {
             worker,
             shape: None,
-            seen: HashSet::new(),
             places: Key::new(&secret, "early", 0, "places").block(0),
             poison: POISONS[0],
         })
     }
 
-    pub(crate) fn level(&self) -> Level {
+    pub(super) fn level(&self) -> Level {
         self.worker.level()
     }
 
-    pub(crate) fn cpu_time(&self) -> Option<Duration> {
+    pub(super) fn cpu_time(&self) -> Option<Duration> {
         self.worker.cpu_time()
     }
 
     /// Reveals a case and reads the answer.
-    pub(crate) fn call(&mut self, case: &Case, setup: Setup) -> Result<Answer, WorkerError> {
-        debug_assert!(
-            self.seen.insert((case.spec.stream.clone(), case.spec.number)),
-            "a worker is shown each case once"
-        );
+    pub(super) fn call(&mut self, case: &Case, setup: Setup) -> Result<Answer, WorkerError> {
         self.lay_out(&case.spec.bound, setup.edge)?;
         self.reveal(case, setup.poison)?;
         self.answer(&case.spec.bound, setup)
@@ -128,7 +65,7 @@ impl Runner {
 
     /// Changes one input of the case shown last, at the same addresses, and calls again. With `poison` the outputs are
     /// poisoned anew; without, they hold the earlier answer.
-    pub(crate) fn again(
+    pub(super) fn again(
         &mut self,
         bound: &Bound,
         input: usize,
@@ -150,14 +87,14 @@ impl Runner {
     }
 
     /// Writes one input's storage without a call.
-    pub(crate) fn rewrite(&mut self, bound: &Bound, input: usize, storage: &[u8]) {
+    pub(super) fn rewrite(&mut self, bound: &Bound, input: usize, storage: &[u8]) {
         if let Some(place) = Map::of(bound).input(input) {
             copy(self.worker.input_mut(0, place), storage);
         }
     }
 
     /// The poison that outputs were last filled with.
-    pub(crate) fn last_poison(&self) -> u8 {
+    pub(super) fn last_poison(&self) -> u8 {
         self.poison
     }
 
@@ -259,7 +196,7 @@ impl Runner {
     }
 
     /// Reveals several cases of one shape together and times the whole answer.
-    pub(crate) fn batch(&mut self, cases: &[&Case], setup: Setup) -> Result<Call, WorkerError> {
+    pub(super) fn batch(&mut self, cases: &[&Case], setup: Setup) -> Result<Call, WorkerError> {
         let Some(first) = cases.first() else {
             return Err(WorkerError::Layout("an empty batch".to_owned()));
         };
@@ -280,7 +217,7 @@ impl Runner {
     }
 
     /// The elements of an output of one slot after a batch.
-    pub(crate) fn slot_outputs(&self, bound: &Bound, slot: usize) -> Vec<Vec<u8>> {
+    pub(super) fn slot_outputs(&self, bound: &Bound, slot: usize) -> Vec<Vec<u8>> {
         let map = Map::of(bound);
         bound
             .outputs()
@@ -293,16 +230,6 @@ impl Runner {
 fn copy(to: &mut [u8], from: &[u8]) {
     let bytes = to.len().min(from.len());
     to[..bytes].copy_from_slice(&from[..bytes]);
-}
-
-/// Storage offset, in elements, of a row-major element index.
-pub(crate) fn element_offset(tensor: &Tensor, mut element: usize) -> usize {
-    let mut offset = 0;
-    for (size, stride) in tensor.shape.iter().zip(&tensor.strides).rev() {
-        offset += element % size.max(&1) * stride;
-        element /= size.max(&1);
-    }
-    offset
 }
 
 /// Which placement holds which tensor.

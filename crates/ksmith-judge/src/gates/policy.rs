@@ -1,14 +1,13 @@
 //! Gate `policy`: languages, libraries, includes.
 
 use ksmith_ledger::Gate;
-use ksmith_task::Backend;
 use serde_json::json;
 
 use super::context::{End, GateEnd, Scoring};
 use crate::codes::code;
 
 pub(crate) fn policy(scoring: &mut Scoring<'_>) -> GateEnd {
-    if scoring.candidate.backend() != Backend::Cpu {
+    if scoring.candidate.backend() != scoring.backend {
         let backend = scoring.candidate.backend().name();
         return Ok(End::Fail(
             code(Gate::Policy, "backend"),

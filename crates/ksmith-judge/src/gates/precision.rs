@@ -23,7 +23,7 @@ pub(crate) fn precision(scoring: &mut Scoring<'_>) -> GateEnd {
     for case in scoring.hidden.clone() {
         let answer = runner
             .call(&case, Setup::new(&case.spec.bound))
-            .map_err(|error| crate::judge::JudgeError::Worker(error.to_string()))?;
+            .map_err(|error| crate::judge::JudgeError::Worker(super::context::chain(&error)))?;
         theirs = theirs.max(judge(&case, &answer.outputs, &scoring.oracle.checkers())?.ratio);
     }
     let limit = FREE.max(FACTOR * theirs);

@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use ksmith_box::{BoxSpec, Ended, Limits, Profile};
 use ksmith_ledger::Gate;
-use ksmith_task::{Bound, DType};
+use ksmith_task::{Bound, Candidate, DType};
 use serde_json::json;
 
-use super::context::{Built, End, GateEnd, Scoring};
+use super::context::{Code, End, GateEnd, Scoring};
 use super::judgement::judge;
 use crate::cases::{Case, ScalarDraw, gather};
 use crate::codes::code;
@@ -31,12 +31,30 @@ const REPORTED: i32 = 99;
 
 pub(crate) fn sanitize(scoring: &mut Scoring<'_>) -> GateEnd {
     let built = scoring.library()?.clone();
+    if scoring.worker.device.is_some() {
+        return Ok(End::Skipped(
+            "compute-sanitizer is not run by this version; the tier says `unsanitized`",
+        ));
+    }
+    let Code::Native {
+        library,
+        entry,
+        folder,
+    } = &built.code
+    else {
+        return Err(JudgeError::Unsupported("no sanitizer for this tier".to_owned()));
+    };
+    let native = Native {
+        candidate: &built.candidate,
+        digest: library.digest.short(),
+        folder: folder.path(),
+    };
     let Some(first) = scoring.tiny.first() else {
         return Ok(End::Skipped("no visible case is small enough"));
     };
-    let driver = driver(&first.spec.bound, &built.entry);
+    let driver = driver(&first.spec.bound, entry);
     let mut ran = Vec::new();
-    let threads = uses_threads(&built);
+    let threads = uses_threads(&built.candidate);
     let kinds: &[(&str, &[&str])] = &[
         (
             "address",
@@ -55,7 +73,7 @@ pub(crate) fn sanitize(scoring: &mut Scoring<'_>) -> GateEnd {
         if *kind == "thread" && threads != Threads::Posix {
             continue;
         }
-        let program = match compile(scoring, &built, &driver, kind, flags)? {
+        let program = match compile(scoring, &native, &driver, kind, flags)? {
             Ok(program) => program,
             Err(log) => {
                 // It compiled without the sanitizer: this toolchain lacks its run-time library, or has no room for it.
@@ -73,6 +91,13 @@ pub(crate) fn sanitize(scoring: &mut Scoring<'_>) -> GateEnd {
     Ok(End::Pass(json!({ "ran": ran })))
 }
 
+/// The sources of a candidate for this CPU, as they were compiled.
+struct Native<'a> {
+    candidate: &'a Candidate,
+    digest: String,
+    folder: &'a Path,
+}
+
 #[derive(PartialEq, Eq)]
 enum Threads {
     None,
@@ -80,12 +105,11 @@ enum Threads {
     Posix,
 }
 
-fn uses_threads(built: &Built) -> Threads {
-    let openmp = built
-        .candidate
+fn uses_threads(candidate: &Candidate) -> Threads {
+    let openmp = candidate
         .cpu()
         .is_some_and(|program| program.flags.iter().any(|flag| flag == "-fopenmp"));
-    let posix = built.candidate.sources.iter().any(|source| {
+    let posix = candidate.sources.iter().any(|source| {
         ["pthread", "threads.h", "std::thread", "<thread>"]
             .iter()
             .any(|word| source.text.contains(word))
@@ -170,14 +194,12 @@ fn driver(bound: &Bound, entry: &str) -> String {
 
 fn compile(
     scoring: &Scoring<'_>,
-    built: &Built,
+    built: &Native<'_>,
     driver: &str,
     kind: &str,
     sanitizer: &[&str],
 ) -> Result<Result<PathBuf, String>, JudgeError> {
-    let work = scoring
-        .scratch
-        .join(format!("sanitize-{}-{kind}", built.library.digest.short()));
+    let work = scoring.scratch.join(format!("sanitize-{}-{kind}", built.digest));
     fs::create_dir_all(&work).map_err(JudgeError::io("could not make a folder for the sanitizer build"))?;
     fs::set_permissions(&work, fs::Permissions::from_mode(0o777))
         .map_err(JudgeError::io("could not open the folder of the sanitizer build"))?;
@@ -187,7 +209,7 @@ fn compile(
     }
     let source = work.join("driver.c");
     fs::write(&source, driver).map_err(JudgeError::io("could not write the sanitizer's driver"))?;
-    let folder = built.folder.path();
+    let folder = built.folder;
     let flags = built
         .candidate
         .cpu()

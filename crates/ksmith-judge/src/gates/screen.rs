@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ksmith_ledger::Gate;
+use ksmith_task::Backend;
 use serde_json::json;
 
-use super::context::{Built, End, GateEnd, Scoring, chain, step};
+use super::context::{Built, End, GateEnd, Scoring, blamed, chain, failed, step};
 use super::judgement::judge;
 use super::measure::deadline;
-use super::runner::{Runner, Setup, WorkerOptions};
+use super::runner::{Runner, Setup, Shown, WorkerOptions};
 use crate::cases::{Case, Plan, Secret, bind, dev_fills, draw_shape};
 use crate::codes::code;
 use crate::judge::JudgeError;
@@ -23,10 +24,13 @@ pub(crate) const CALLS: usize = 16;
 /// Slower than this many times the champion is hopeless.
 const LIMIT: f64 = 1.25;
 
+/// Timed calls per worker on a device, after one that warms up: times from cold caches scatter by less than 1 %.
+const DEVICE_CALLS: usize = 5;
+
 /// The cached cases of the screening bench, at a shape that suits the champion.
 #[derive(Debug, Clone)]
 pub(crate) struct ScreenPool {
-    pub(crate) cases: Arc<Vec<Case>>,
+    pub(crate) cases: Arc<Vec<Shown>>,
     pub(crate) champion_ns: u64,
 }
 
@@ -37,11 +41,15 @@ pub(crate) fn screen_pool(
     secret: &Secret,
     champion: &Built,
     worker: &WorkerOptions,
+    backend: Backend,
 ) -> Result<ScreenPool, JudgeError> {
-    let plan = Plan::hidden(instance, secret);
+    let plan = Plan::hidden(instance, secret).on(backend);
+    if worker.device.is_some() {
+        return device_pool(instance, oracle, &plan, champion, worker);
+    }
     let mut stream = plan.decisions("screen shapes");
     let mut shapes = Vec::new();
-    for workload in instance.workloads(ksmith_task::Backend::Cpu) {
+    for workload in instance.workloads(backend) {
         shapes.push(bind(instance, &workload.name, &workload.axes)?);
     }
     for kib in [16u64, 64, 256, 1024] {
@@ -56,8 +64,8 @@ pub(crate) fn screen_pool(
     shapes.sort_by_key(|bound| bound.storage_bytes());
     let mut best: Option<(f64, u64, Arc<ksmith_task::Bound>)> = None;
     for (number, bound) in shapes.into_iter().enumerate() {
-        let mut runner = Runner::start(&champion.library.path, &champion.entry, worker)
-            .map_err(|error| JudgeError::Worker(chain(&error)))?;
+        let mut runner =
+            Runner::start(champion, worker).map_err(|error| JudgeError::Worker(chain(&error)))?;
         let mut least = u64::MAX;
         for call in 0..4 {
             let spec = plan.case(&bound, dev_fills(&bound), &format!("screen trial {number}"), call);
@@ -79,17 +87,130 @@ pub(crate) fn screen_pool(
         return Err(JudgeError::Shapes("no shape for the screening bench".to_owned()));
     };
     let cases = (0..=CALLS as u64)
-        .map(|number| oracle.case(&plan.case(&bound, dev_fills(&bound), "screen bench", number)))
-        .collect::<Result<Vec<_>, _>>()?;
+        .map(|number| {
+            let case = oracle.case(&plan.case(&bound, dev_fills(&bound), "screen bench", number))?;
+            Ok(Shown { case, resident: None })
+        })
+        .collect::<Result<Vec<_>, JudgeError>>()?;
     Ok(ScreenPool {
         cases: Arc::new(cases),
         champion_ns,
     })
 }
 
+/// The pool on a device: the workload of the greatest weight at its own shape, since the best launch depends on it, and
+/// the champion's time there.
+fn device_pool(
+    instance: &ksmith_task::Instance,
+    oracle: &mut Oracle,
+    plan: &Plan<'_>,
+    champion: &Built,
+    worker: &WorkerOptions,
+) -> Result<ScreenPool, JudgeError> {
+    let mut shapes = Vec::new();
+    for workload in instance.workloads(Backend::Cuda) {
+        shapes.push((workload.weight, bind(instance, &workload.name, &workload.axes)?));
+    }
+    let heaviest = shapes.into_iter().max_by(|(one, a), (other, b)| {
+        one.total_cmp(other)
+            .then(a.storage_bytes().cmp(&b.storage_bytes()))
+    });
+    let Some((_, bound)) = heaviest else {
+        return Err(JudgeError::Shapes("the task has no workload for CUDA".to_owned()));
+    };
+    let specs: Vec<_> = (0..=DEVICE_CALLS as u64)
+        .map(|number| plan.case(&bound, dev_fills(&bound), "screen bench", number))
+        .collect();
+    let cases = super::measure::shown(oracle, worker, &specs, None)?;
+    let pool = ScreenPool {
+        cases: Arc::new(cases),
+        champion_ns: 1_000_000,
+    };
+    retimed(pool, oracle, champion, worker)
+}
+
+/// The same pool on a device with the time of another champion.
+pub(crate) fn retimed(
+    mut pool: ScreenPool,
+    oracle: &Oracle,
+    champion: &Built,
+    worker: &WorkerOptions,
+) -> Result<ScreenPool, JudgeError> {
+    let mut runner = Runner::start(champion, worker).map_err(|error| JudgeError::Worker(chain(&error)))?;
+    let timed = least_of(&mut runner, &pool, Duration::from_secs(5), oracle)
+        .map_err(|error| JudgeError::Worker(chain(&error)))?;
+    pool.champion_ns = timed.map_err(|cause| JudgeError::BaselineFails {
+        code: code(Gate::Slow, cause),
+        evidence: "the champion at the screening shape".to_owned(),
+    })?;
+    Ok(pool)
+}
+
+/// The least time of a worker over the pool, without the first call; the inner error is the cause of a wrong answer.
+fn least_of(
+    runner: &mut Runner,
+    pool: &ScreenPool,
+    limit: Duration,
+    oracle: &Oracle,
+) -> Result<Result<u64, &'static str>, super::runner::RunnerError> {
+    let mut least = u64::MAX;
+    for (number, shown) in pool.cases.iter().enumerate() {
+        let setup = Setup::new(&shown.case.spec.bound).deadline(limit);
+        match runner.timed(shown, setup, &oracle.checkers())? {
+            Ok(timed) if number > 0 => least = least.min(timed.ns),
+            Ok(_) => {}
+            Err(cause) => return Ok(Err(cause)),
+        }
+    }
+    Ok(Ok(least))
+}
+
+/// The quick bench on a device: one worker at a time beside the champion's time of this run.
+fn slow_on_device(scoring: &mut Scoring<'_>, pool: &ScreenPool) -> GateEnd {
+    let device = scoring.worker.device.clone();
+    let mut ratios = Vec::new();
+    let mut end = None;
+    for _ in 0..2 {
+        let mut runner = step!(scoring.start(Gate::Slow));
+        if let Some(device) = &device {
+            device.settle();
+        }
+        let _lock = device.as_deref().map(crate::device::Device::lock).transpose()?;
+        let ours = match least_of(&mut runner, pool, deadline(pool.champion_ns), scoring.oracle) {
+            Ok(Ok(ours)) => ours,
+            Ok(Err(cause)) => {
+                end = Some(End::Fail(code(Gate::Slow, cause), json!({ "class": cause })));
+                break;
+            }
+            Err(error) => {
+                step!(failed::<()>(Gate::Slow, error));
+                continue;
+            }
+        };
+        let ratio = ours as f64 / pool.champion_ns.max(1) as f64;
+        ratios.push(ratio);
+        if ratio <= LIMIT {
+            end = Some(End::Pass(json!({
+                "time_over_champion": ratios, "candidate_ns": ours, "champion_ns": pool.champion_ns,
+            })));
+            break;
+        }
+    }
+    if let Some(device) = &device {
+        // The next candidate's workers start while this one is written down.
+        device.prepare(1);
+    }
+    Ok(end.unwrap_or_else(|| {
+        End::Fail(
+            code(Gate::Slow, "slower"),
+            json!({ "time_over_champion": ratios, "limit": LIMIT }),
+        )
+    }))
+}
+
 /// The least times of candidate and champion, side by side in fresh workers.
 fn side_by_side(
-    scoring: &Scoring<'_>,
+    scoring: &mut Scoring<'_>,
     champion: &Built,
     pool: &ScreenPool,
 ) -> super::context::Step<(u64, u64)> {
@@ -97,11 +218,11 @@ fn side_by_side(
         Ok(runner) => runner,
         Err(end) => return Ok(Err(end)),
     };
-    let mut other = Runner::start(&champion.library.path, &champion.entry, scoring.worker)
-        .map_err(|error| JudgeError::Worker(chain(&error)))?;
+    let mut other =
+        Runner::start(champion, scoring.worker).map_err(|error| JudgeError::Worker(chain(&error)))?;
     let limit: Duration = deadline(pool.champion_ns);
     let (mut ours, mut theirs) = (u64::MAX, u64::MAX);
-    for (number, case) in pool.cases.iter().enumerate() {
+    for (number, case) in pool.cases.iter().map(|shown| &shown.case).enumerate() {
         let setup = Setup::new(&case.spec.bound).deadline(limit);
         let theirs_now = other
             .call(case, setup)
@@ -121,6 +242,9 @@ fn side_by_side(
 }
 
 pub(crate) fn slow(scoring: &mut Scoring<'_>, champion: &Built, pool: &ScreenPool) -> GateEnd {
+    if scoring.worker.device.is_some() {
+        return slow_on_device(scoring, pool);
+    }
     let mut ratios = Vec::new();
     for _ in 0..2 {
         let (ours, theirs) = step!(side_by_side(scoring, champion, pool));
@@ -145,22 +269,19 @@ pub(crate) fn check_arm(
     oracle: &Oracle,
     worker: &WorkerOptions,
 ) -> Result<Result<Vec<u64>, (String, String)>, JudgeError> {
-    let mut runner = match Runner::start(&built.library.path, &built.entry, worker) {
+    let blame = |gate, error| match blamed(gate, error)? {
+        End::Fail(code, evidence) => Ok((code, evidence.to_string())),
+        End::Pass(_) | End::Skipped(_) => Err(JudgeError::Worker("a fault without a cause".to_owned())),
+    };
+    let mut runner = match Runner::start(built, worker) {
         Ok(runner) => runner,
-        Err(ksmith_worker::cpu::WorkerError::Fault(fault)) => {
-            return Ok(Err(("smoke/load".to_owned(), fault.to_string())));
-        }
-        Err(ksmith_worker::cpu::WorkerError::Box(error)) => return Err(JudgeError::Box(error)),
-        Err(error) => return Err(JudgeError::Worker(chain(&error))),
+        Err(error) => return blame(Gate::Smoke, error).map(Err),
     };
     let mut times = Vec::new();
     for case in cases {
         let answer = match runner.call(case, Setup::new(&case.spec.bound)) {
             Ok(answer) => answer,
-            Err(ksmith_worker::cpu::WorkerError::Fault(fault)) => {
-                return Ok(Err(("dev/crash".to_owned(), fault.to_string())));
-            }
-            Err(error) => return Err(JudgeError::Worker(chain(&error))),
+            Err(error) => return blame(Gate::Dev, error).map(Err),
         };
         times.push(answer.call.ns);
         let judgement = judge(case, &answer.outputs, &oracle.checkers())?;

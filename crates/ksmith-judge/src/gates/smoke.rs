@@ -11,8 +11,10 @@ pub(crate) fn smoke(scoring: &mut Scoring<'_>) -> GateEnd {
     for case in scoring.tiny.clone() {
         step!(scoring.try_case(Gate::Smoke, &mut runner, &case, Setup::new(&case.spec.bound)));
     }
+    let level = runner.level();
+    scoring.leave(runner);
     Ok(End::Pass(
-        json!({ "cases": scoring.tiny.len(), "isolation": runner.level().name() }),
+        json!({ "cases": scoring.tiny.len(), "isolation": level.name() }),
     ))
 }
 
@@ -24,6 +26,7 @@ pub(crate) fn dev(scoring: &mut Scoring<'_>) -> GateEnd {
             step!(scoring.try_case(Gate::Dev, &mut runner, &case, Setup::new(&case.spec.bound)));
         worst = worst.max(judgement.ratio);
     }
+    scoring.leave(runner);
     Ok(End::Pass(
         json!({ "cases": scoring.dev.len(), "worst_error_over_tolerance": worst }),
     ))

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::context::{End, GateEnd, Scoring, step};
 use super::judgement::judge;
 use super::runner::Setup;
-use crate::cases::{Case, CaseSpec, Expected, Plan, dev_fills, draw_shape, storage};
+use crate::cases::{Case, CaseSpec, Expected, dev_fills, draw_shape, storage};
 use crate::codes::code;
 use crate::number::{self, Values};
 
@@ -19,7 +19,7 @@ const SLACK: f64 = 4.0;
 const CUTS: u64 = 3;
 
 pub(crate) fn state(scoring: &mut Scoring<'_>) -> GateEnd {
-    let plan = Plan::hidden(scoring.instance, &scoring.secret);
+    let plan = scoring.plan();
     let mut stream = plan.decisions("state");
     let first = draw_shape(
         scoring.instance,

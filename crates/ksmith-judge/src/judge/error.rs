@@ -25,8 +25,8 @@ pub enum JudgeError {
         source: CandidateError,
     },
     /// The task names no baseline for this backend.
-    #[error("the task names no CPU baseline: add `baseline = {{ cpu = \"..\" }}`")]
-    NoBaseline,
+    #[error("the task names no baseline for this backend: add `baseline = {{ {0} = \"..\" }}`")]
+    NoBaseline(&'static str),
     /// The baseline fails a gate that every candidate must pass.
     #[error("the baseline does not pass its own task: {code} ({evidence})")]
     BaselineFails {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ksmith_box::Level;
 use ksmith_ledger::Gate;
+use ksmith_task::Backend;
 
 use crate::bench::Settings;
 
@@ -22,6 +23,8 @@ pub enum Effort {
 /// How a judge works.
 #[derive(Debug, Clone)]
 pub struct JudgeOptions {
+    /// Which tier runs the candidates.
+    pub backend: Backend,
     /// Compiled references and libraries by digest; outside every box but read-only inside.
     pub cache: PathBuf,
     /// The run's secrets; made with mode 0600, outside every box.
@@ -44,6 +47,7 @@ impl JudgeOptions {
     /// Usual options with everything of the judge's under `state`.
     pub fn new(state: &Path) -> Self {
         Self {
+            backend: Backend::Cpu,
             cache: state.join("cache"),
             secrets: state.join("secrets"),
             least: Level::Kernel,
@@ -54,4 +58,37 @@ impl JudgeOptions {
             without: Vec::new(),
         }
     }
+
+    /// The same for another tier, with the bench's constants that suit it.
+    pub fn on(self, backend: Backend) -> Self {
+        let settings = match backend {
+            Backend::Cpu => self.settings,
+            Backend::Cuda => DEVICE_SETTINGS,
+        };
+        Self {
+            backend,
+            settings,
+            ..self
+        }
+    }
 }
+
+/// The bench's constants on a device. Times from cold caches scatter by tenths of a percent, and every case of a large
+/// workload takes most of a second to draw and to expect: few rounds in a set, few calls in a lane, six sets. The rule
+/// itself (bounds, A/A floor, two stages) is that of the CPU.
+const DEVICE_SETTINGS: Settings = Settings {
+    floor: 0.01,
+    target_gain: 0.03,
+    miss: 0.02,
+    alpha: 0.01,
+    confirmation: 1,
+    rounds_per_set: 4,
+    min_sets: 6,
+    min_pairs: 24,
+    stage_seconds: 20.0,
+    quiet_seconds: 0.5,
+    lane_ns: 1_000_000,
+    lane_calls: 2,
+    noise_limit: 0.015,
+    unpreempted: 0.5,
+};

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use ksmith_ledger::{Decision, Gate, GateOutcome, Verdict};
-use ksmith_task::Candidate;
+use ksmith_task::{Backend, Candidate};
 use serde_json::json;
 
 use super::timing::{self, Said};
@@ -13,6 +13,9 @@ use crate::bench::{self, BaselineArm, Comparison, Finding, FlagControlArm, Order
 use crate::cases::Secret;
 use crate::gates::{self, BenchHost, GateEnd, Scoring};
 use crate::statistics::DataDependence;
+
+/// Workers kept ready on a device while gates run.
+const SPARES: usize = 3;
 
 type Check = for<'s, 'j> fn(&'s mut Scoring<'j>) -> GateEnd;
 
@@ -62,6 +65,7 @@ impl Judge {
             .dev
             .sort_by_key(|(_, case)| case.spec.bound.storage_bytes());
         scoring.dev.truncate(1);
+        scoring.keep_warm = scoring.worker.device.is_some();
         let mut stopped = None;
         let dev: [(Gate, Check); 1] = [(Gate::Dev, gates::dev)];
         for (gate, check) in SCREEN.iter().chain(&dev) {
@@ -104,6 +108,9 @@ impl Judge {
             }
         };
         let without = self.options.without.clone();
+        if let Some(device) = &self.worker.device {
+            device.keep(SPARES);
+        }
         let mut scoring = self.scoring(candidate, secret.clone());
         for (gate, check) in GATES {
             if without.contains(&gate) && gate != Gate::Compile {
@@ -159,7 +166,20 @@ impl Judge {
         settings.floor = settings.floor.min(contract.performance.min_gain);
         settings.confirmation = u32::try_from(self.book.count("confirm")).unwrap_or(u32::MAX - 1) + 1;
         let times = self.champion_ns.clone();
-        let mut timed = match gates::timed_workloads(&self.instance, secret, &|name: &str| {
+        let backend = self.options.backend;
+        // On a device the neighbour is one for the whole run, so that the decision's pool serves every scoring.
+        let shapes = match backend {
+            Backend::Cpu => Ok(secret.clone()),
+            Backend::Cuda => self.book.once("bench shapes").map(|(secret, _)| secret),
+        };
+        let shapes = match shapes {
+            Ok(shapes) => shapes,
+            Err(error) => {
+                let error = JudgeError::io("could not draw the secret of the timed shapes")(error);
+                return self.cannot(candidate, protocol, Gate::Bench, error);
+            }
+        };
+        let mut timed = match gates::timed_workloads(&self.instance, backend, &shapes, &|name: &str| {
             times.get(name).copied().unwrap_or(1_000_000)
         }) {
             Ok(timed) => timed,
@@ -174,7 +194,7 @@ impl Judge {
         settings.min_pairs = settings
             .min_pairs
             .max(protocol_calls.div_ceil(settings.calls(slowest)));
-        let same = |one: &gates::Built, other: &gates::Built| one.library.digest == other.library.digest;
+        let same = |one: &gates::Built, other: &gates::Built| one.digest() == other.digest();
         let baseline = if same(&self.champion, &self.baseline) {
             BaselineArm::IsChampion
         } else {
@@ -187,7 +207,7 @@ impl Judge {
             Some(control) if same(control, built) => FlagControlArm::Absent,
             Some(_) => FlagControlArm::Own,
         };
-        let plan = gates::bench_plan(&timed, settings, baseline, flag_control);
+        let plan = gates::bench_plan(&timed, backend, settings, baseline, flag_control);
         let seed = OrderSeed(*secret.derive("bench order", 0).bytes());
         let mut host = BenchHost {
             instance: &self.instance,
@@ -203,6 +223,9 @@ impl Judge {
             started,
             pool: gates::Pool::default(),
             halt: self.halt.clone(),
+            backend,
+            kept: &mut self.kept_pool,
+            lock: None,
         };
         let report = bench::measure(&mut host, &plan, seed);
         drop(host);
@@ -279,15 +302,16 @@ impl Judge {
     ) -> Option<(Decision, String, Option<Gate>)> {
         let without = self.options.without.clone();
         if !without.contains(&Gate::Floor) {
-            let floor = || {
-                gates::floor(
+            let floor = || match &self.worker.device {
+                Some(device) => gates::device_floor(device, timed, report),
+                None => gates::floor(
                     &self.instance,
                     timed,
                     report,
                     &self.build,
                     &self.scratch,
                     &self.worker,
-                )
+                ),
             };
             if let Next::Stop(decision, code, gate) = protocol.run(Gate::Floor, floor) {
                 return Some((decision, code, Some(gate)));
@@ -307,8 +331,19 @@ impl Judge {
                 }
             };
             let oracle = &mut self.oracle;
-            let clocks = || {
-                gates::clocks(
+            let lanes = self.worker.device.as_deref().map(|device| gates::Lanes {
+                instance: &self.instance,
+                secret: secret.clone(),
+                timed,
+                report,
+                candidate: built,
+                champion: &self.champion,
+                worker: &self.worker,
+                device,
+            });
+            let clocks = || match &lanes {
+                Some(lanes) => gates::lanes(lanes, oracle),
+                None => gates::clocks(
                     &self.instance,
                     oracle,
                     &secret,
@@ -316,7 +351,7 @@ impl Judge {
                     report,
                     built,
                     &self.worker,
-                )
+                ),
             };
             if let Next::Stop(decision, code, gate) = protocol.run(Gate::Clocks, clocks) {
                 return Some((decision, code, Some(gate)));
@@ -328,6 +363,7 @@ impl Judge {
     fn scoring<'j>(&'j mut self, candidate: &'j Candidate, secret: Secret) -> Scoring<'j> {
         Scoring {
             instance: &self.instance,
+            backend: self.options.backend,
             oracle: &mut self.oracle,
             worker: &self.worker,
             build: &self.build,
@@ -341,6 +377,8 @@ impl Judge {
             hidden: Vec::new(),
             small: self.options.effort != Effort::Full,
             ratios: Vec::new(),
+            warm: None,
+            keep_warm: false,
         }
     }
 

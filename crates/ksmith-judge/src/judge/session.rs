@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ksmith_ledger::{RevealedSeed, SeedCommitment};
+use ksmith_ledger::{RevealedSeed, Scope, SeedCommitment};
 use ksmith_task::{Backend, Candidate, Digest, Instance};
 use ksmith_worker::build::BuildOptions;
 use ksmith_worker::cpu::Wait;
@@ -16,7 +16,8 @@ use super::verdict::Binding;
 use super::{Halt, JudgeError, JudgeOptions};
 use crate::bench::Report;
 use crate::cases::{Case, Plan, SecretBook, dev_fills, tiny};
-use crate::gates::{Built, ScreenPool, WorkerOptions, build, check_arm, screen_pool};
+use crate::device::Device;
+use crate::gates::{Built, Pool, ScreenPool, WorkerOptions, build, check_arm, retimed, screen_pool};
 use crate::reference::{Oracle, OracleOptions};
 
 /// Judges candidates for one task instance.
@@ -27,7 +28,6 @@ pub struct Judge {
     pub(super) oracle: Oracle,
     pub(super) book: SecretBook,
     pub(super) binding: Binding,
-    pub(super) worker: WorkerOptions,
     pub(super) build: BuildOptions,
     pub(super) scratch: PathBuf,
     pub(super) baseline: Built,
@@ -37,9 +37,13 @@ pub struct Judge {
     pub(super) dev: Vec<(String, Arc<Case>)>,
     pub(super) champion_ns: BTreeMap<String, u64>,
     pub(super) screening: Option<ScreenPool>,
+    /// The decision's pool on a device, drawn once in a run, with the shapes that it is for.
+    pub(super) kept_pool: Option<(Vec<(String, i64)>, Pool)>,
     pub(super) report: Option<Report>,
     pub(super) halt: Halt,
     pub(super) halted: bool,
+    /// Last: it holds the device, on which the pools lie.
+    pub(super) worker: WorkerOptions,
 }
 
 /// Time that the reference may take for one case.
@@ -56,8 +60,8 @@ impl Judge {
         let contract = instance.task().contract();
         let folder = contract
             .baseline
-            .get(&Backend::Cpu)
-            .ok_or(JudgeError::NoBaseline)?;
+            .get(&options.backend)
+            .ok_or(JudgeError::NoBaseline(options.backend.name()))?;
         let path = instance.task().dir().join(folder);
         let baseline = Candidate::load(&path).map_err(|source| JudgeError::Baseline {
             path: path.clone(),
@@ -68,13 +72,18 @@ impl Judge {
         // Boxes show paths by their absolute names.
         options.cache =
             fs::canonicalize(&options.cache).map_err(JudgeError::io("could not find the judge's cache"))?;
-        let (worker, tier) = worker_options(instance, &options);
+        let backend = options.backend;
+        let (worker, tier) = worker_options(instance, &options)?;
+        if let Some(device) = &worker.device {
+            // Their contexts come up while cases are drawn.
+            device.keep(2);
+        }
         let mut build_options = BuildOptions::new(&options.cache.join("libraries"));
         build_options.least = options.least;
         build_options.unsandboxed = options.unsandboxed;
         let scratch = options.cache.join("sources");
 
-        let plan = Plan::dev(instance);
+        let plan = Plan::dev(instance).on(backend);
         let shapes = tiny(instance, &mut plan.decisions("tiny"), TINY);
         let some = shapes
             .first()
@@ -94,11 +103,20 @@ impl Judge {
             let spec = plan.case(bound, dev_fills(bound), "tiny", number as u64);
             cases.push(Arc::new(oracle.case(&spec)?));
         }
-        let mut dev = Vec::new();
-        for (name, spec) in plan.workloads(0)? {
-            dev.push((name, Arc::new(oracle.case(&spec)?)));
-        }
-        let built = match build(instance, &baseline, &scratch, &build_options)? {
+        let (names, specs): (Vec<_>, Vec<_>) = plan.workloads(0)?.into_iter().unzip();
+        let mut made = Vec::new();
+        oracle.cases(&specs, &mut |case| {
+            made.push(Arc::new(case));
+            Ok(())
+        })?;
+        let dev: Vec<(String, Arc<Case>)> = names.into_iter().zip(made).collect();
+        let built = match build(
+            instance,
+            &baseline,
+            &scratch,
+            &build_options,
+            worker.device.as_deref(),
+        )? {
             Ok(built) => built,
             Err(refused) => {
                 return Err(JudgeError::BaselineFails {
@@ -108,6 +126,10 @@ impl Judge {
             }
         };
         let binding = Binding {
+            scope: match backend {
+                Backend::Cpu => Scope::Cpu,
+                Backend::Cuda => Scope::Cuda,
+            },
             tier,
             isolation: isolation(&options),
             task: task_digest(instance, &baseline)?,
@@ -132,6 +154,7 @@ impl Judge {
             dev,
             champion_ns: BTreeMap::new(),
             screening: None,
+            kept_pool: None,
             report: None,
             halt: Halt::default(),
             halted: false,
@@ -151,14 +174,18 @@ impl Judge {
         let fails = |(code, evidence)| JudgeError::BaselineFails { code, evidence };
         check_arm(built, &cases, &self.oracle, &self.worker)?.map_err(fails)?;
         // Times come from further cases: the first call of a process says little.
-        let plan = Plan::dev(&self.instance);
+        let plan = Plan::dev(&self.instance).on(self.options.backend);
         for (name, spec) in plan.workloads(0)? {
-            let cases = (1..4)
-                .map(|number| {
-                    let spec = plan.case(&spec.bound, spec.fills.clone(), &spec.stream, number);
-                    Ok(Arc::new(self.oracle.case(&spec)?))
-                })
-                .collect::<Result<Vec<_>, JudgeError>>()?;
+            // Times on a device hardly scatter, and a case of a large workload is dear.
+            let most = if self.worker.device.is_some() { 3 } else { 4 };
+            let specs: Vec<_> = (1..most)
+                .map(|number| plan.case(&spec.bound, spec.fills.clone(), &spec.stream, number))
+                .collect();
+            let mut cases = Vec::new();
+            self.oracle.cases(&specs, &mut |case| {
+                cases.push(Arc::new(case));
+                Ok(())
+            })?;
             let times = check_arm(built, &cases, &self.oracle, &self.worker)?.map_err(fails)?;
             self.champion_ns
                 .insert(name, times.into_iter().min().unwrap_or(1_000_000));
@@ -174,7 +201,13 @@ impl Judge {
         let built = self.built(candidate)?;
         self.admit(&built)?;
         self.champion = built;
-        self.screening = None;
+        self.screening = match self.screening.take() {
+            // The cases stay: drawing those of a large workload takes seconds.
+            Some(pool) if self.worker.device.is_some() => {
+                Some(retimed(pool, &self.oracle, &self.champion, &self.worker)?)
+            }
+            Some(_) | None => None,
+        };
         Ok(())
     }
 
@@ -188,11 +221,16 @@ impl Judge {
     }
 
     fn built(&self, candidate: &Candidate) -> Result<Built, JudgeError> {
-        build(&self.instance, candidate, &self.scratch, &self.build)?.map_err(|refused| {
-            JudgeError::BaselineFails {
-                code: refused.code.to_owned(),
-                evidence: refused.stderr,
-            }
+        build(
+            &self.instance,
+            candidate,
+            &self.scratch,
+            &self.build,
+            self.worker.device.as_deref(),
+        )?
+        .map_err(|refused| JudgeError::BaselineFails {
+            code: refused.code.to_owned(),
+            evidence: refused.stderr,
         })
     }
 
@@ -230,6 +268,7 @@ impl Judge {
             &secret,
             &self.champion,
             &self.worker,
+            self.options.backend,
         )?;
         self.screening = Some(pool.clone());
         Ok(pool)
@@ -246,8 +285,17 @@ impl Judge {
     }
 
     /// Compiles candidates into the cache, on all CPUs. Never call it while something is timed. What does not compile,
-    /// or does not fit the policy, is found when its turn comes.
+    /// or does not fit the policy, is found when its turn comes. On a device it only begins to: compilations go on beside
+    /// the quick pass, and a full pass waits for their end.
     pub fn build_ahead(&self, candidates: &[Candidate]) {
+        if let Some(device) = &self.worker.device {
+            let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+            device
+                .compiler
+                .ahead(&self.instance, candidates, (threads / 2).max(1));
+            device.prepare(2);
+            return;
+        }
         let (instance, scratch, options, halt) = (&self.instance, &self.scratch, &self.build, &self.halt);
         let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let next = AtomicUsize::new(0);
@@ -257,7 +305,7 @@ impl Judge {
                     return;
                 }
                 if candidate.check_policy(instance).is_ok() {
-                    let _ = build(instance, candidate, scratch, options);
+                    let _ = build(instance, candidate, scratch, options, None);
                 }
             }
         };
@@ -294,7 +342,10 @@ impl Judge {
     }
 }
 
-fn worker_options(instance: &Instance, options: &JudgeOptions) -> (WorkerOptions, String) {
+fn worker_options(
+    instance: &Instance,
+    options: &JudgeOptions,
+) -> Result<(WorkerOptions, String), JudgeError> {
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let policy = instance
         .task()
@@ -308,20 +359,23 @@ fn worker_options(instance: &Instance, options: &JudgeOptions) -> (WorkerOptions
         .unwrap_or(cpus.saturating_sub(1))
         .max(1);
     let shares = threads >= cpus;
+    let device = match options.backend {
+        Backend::Cpu => None,
+        Backend::Cuda => Some(Device::open(options.least, options.unsandboxed)?),
+    };
+    let tier = match &device {
+        Some(device) => device.tier(),
+        None if shares => "native, judge-shares-cpu".to_owned(),
+        None => "native".to_owned(),
+    };
     let worker = WorkerOptions {
         threads,
         wait: if shares { Wait::Hybrid } else { Wait::Spin },
         least: options.least,
         unsandboxed: options.unsandboxed,
+        device,
     };
-    (
-        worker,
-        if shares {
-            "native, judge-shares-cpu".to_owned()
-        } else {
-            "native".to_owned()
-        },
-    )
+    Ok((worker, tier))
 }
 
 fn isolation(options: &JudgeOptions) -> String {

@@ -12,6 +12,7 @@ use crate::gates::{End, GateEnd, chain};
 /// What every verdict of one judge has in common.
 #[derive(Debug, Clone)]
 pub(crate) struct Binding {
+    pub(crate) scope: Scope,
     pub(crate) tier: String,
     pub(crate) isolation: String,
     pub(crate) task: Digest,
@@ -108,8 +109,8 @@ impl Binding {
             gate: decision.2,
             tier: self.tier.clone(),
             isolation: self.isolation.clone(),
-            scope: Scope::Cpu,
-            scope_note: Scope::Cpu.sentence().to_owned(),
+            scope: self.scope,
+            scope_note: self.scope.sentence().to_owned(),
             speedup: gains.over_champion,
             over_baseline: gains.over_baseline,
             over_flag_control: gains.over_flag_control,

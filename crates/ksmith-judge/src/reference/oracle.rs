@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use ksmith_box::Level;
@@ -13,6 +13,7 @@ use super::error::ReferenceError;
 use super::process::{Live, Scalar};
 use super::program::{Argument, Kind, Program, Signature};
 use crate::cases::{Case, CaseSpec, Expected, InputFill, Inputs, ScalarDraw, storage};
+use crate::judge::JudgeError;
 use crate::number::{self, Values};
 
 /// How trusted programs are built and confined.
@@ -27,6 +28,13 @@ pub struct OracleOptions {
     /// Time limit of one case.
     pub limit: Duration,
 }
+
+/// Drawing and converting use threads of their own: so many of them for each maker of cases.
+const THREADS_PER_MAKER: usize = 3;
+/// More makers only wait for memory.
+const MOST_MAKERS: usize = 5;
+/// Storage of all cases together from which makers are worth their start, in bytes.
+const WORTH_MAKERS: u64 = 64 << 20;
 
 /// The live trusted programs of one task instance.
 #[derive(Debug)]
@@ -195,6 +203,67 @@ impl Oracle {
             inputs,
             expected,
         })
+    }
+
+    /// Draws many cases and hands them over in order; large ones are made side by side, each by a reference of its own.
+    ///
+    /// # Errors
+    /// When a trusted program fails, or `take` does.
+    pub(crate) fn cases(
+        &mut self,
+        specs: &[CaseSpec],
+        take: &mut dyn FnMut(Case) -> Result<(), JudgeError>,
+    ) -> Result<(), JudgeError> {
+        let bytes: u64 = specs.iter().map(|spec| spec.bound.storage_bytes()).sum();
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let makers = (threads / THREADS_PER_MAKER).min(MOST_MAKERS).min(specs.len());
+        if makers < 2 || bytes < WORTH_MAKERS {
+            for spec in specs {
+                take(self.case(spec)?)?;
+            }
+            return Ok(());
+        }
+        let twins: Vec<Self> = (0..makers).map(|_| self.twin()).collect();
+        std::thread::scope(|scope| {
+            // The bound keeps finished cases from piling up where `take` is the slower side.
+            let (sender, receiver) = mpsc::sync_channel(2);
+            for (first, mut twin) in twins.into_iter().enumerate() {
+                let sender = sender.clone();
+                scope.spawn(move || {
+                    for (index, spec) in specs.iter().enumerate().skip(first).step_by(makers) {
+                        if sender.send((index, twin.case(spec))).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            let mut early = BTreeMap::new();
+            let mut next = 0;
+            for (index, case) in receiver {
+                early.insert(index, case?);
+                while let Some(case) = early.remove(&next) {
+                    take(case)?;
+                    next += 1;
+                }
+            }
+            if next == specs.len() {
+                Ok(())
+            } else {
+                Err(JudgeError::Worker("a maker of cases ended early".to_owned()))
+            }
+        })
+    }
+
+    /// The same programs with processes of their own.
+    fn twin(&self) -> Self {
+        Self {
+            options: self.options.clone(),
+            reference: self.reference.clone(),
+            live: None,
+            generator: self.generator.clone(),
+            checkers: Arc::clone(&self.checkers),
+        }
     }
 
     /// Asks the reference what it expects of these inputs.

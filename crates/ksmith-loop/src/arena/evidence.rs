@@ -204,6 +204,8 @@ fn bench(
             "unpreempted": stage.unpreempted,
             "floor": stage.floor,
             "planned_pairs": stage.planned_pairs,
+            // Clocks, temperature, power and throttle reasons around each process set; empty on a CPU.
+            "device": stage.record.sets.iter().map(|set| &set.device).collect::<Vec<_>>(),
         }),
     }
 }

@@ -29,19 +29,22 @@ impl JudgeArena {
     ///
     /// # Errors
     /// When the judge cannot judge this task here.
-    pub fn open(instance: &Instance, run: &Path, sandbox: Sandbox) -> Result<Self, ArenaError> {
+    pub fn open(
+        instance: &Instance,
+        backend: Backend,
+        run: &Path,
+        sandbox: Sandbox,
+    ) -> Result<Self, ArenaError> {
         let task = instance.task();
-        let baseline =
-            task.contract()
-                .baseline
-                .get(&Backend::Cpu)
-                .ok_or_else(|| ArenaError::Environment {
-                    what: "this build judges on the CPU only".into(),
-                    fix: "Run with `--backend cpu`, or give the task a CPU baseline.".into(),
-                })?;
+        let baseline = task.contract().baseline.get(&backend).ok_or_else(|| {
+            let name = backend.name();
+            ArenaError::Contract(format!(
+                "the task names no baseline for {name}: add `baseline = {{ {name} = \"..\" }}`"
+            ))
+        })?;
         let baseline = Candidate::load(task.dir().join(baseline))
             .map_err(|error| ArenaError::Contract(format!("the baseline: {error}")))?;
-        let mut options = JudgeOptions::new(&run.join("judge"));
+        let mut options = JudgeOptions::new(&run.join("judge")).on(backend);
         options.unsandboxed = match sandbox {
             Sandbox::Required => false,
             Sandbox::Unsandboxed => true,
@@ -84,7 +87,7 @@ impl JudgeArena {
         }
         let workloads: Vec<(String, f64)> = self
             .instance
-            .workloads(Backend::Cpu)
+            .workloads(self.options.backend)
             .map(|workload| (workload.name.clone(), workload.weight))
             .collect();
         let mut evidence = evidence::of(id, champion, verdict, self.judge.report(), &workloads);
@@ -210,7 +213,7 @@ pub(crate) fn from_judge(error: JudgeError) -> ArenaError {
         }
         JudgeError::Reference(_)
         | JudgeError::Baseline { .. }
-        | JudgeError::NoBaseline
+        | JudgeError::NoBaseline(_)
         | JudgeError::BaselineFails { .. }
         | JudgeError::Workload { .. }
         | JudgeError::Shapes(_)

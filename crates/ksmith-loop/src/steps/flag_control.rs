@@ -35,13 +35,20 @@ const FLAG_SETS: [&[&str]; 6] = [
     ],
 ];
 
+/// The same for device code.
+const DEVICE_FLAG_SETS: [&[&str]; 3] = [
+    &["--use_fast_math"],
+    &["--extra-device-vectorization"],
+    &["--use_fast_math", "--extra-device-vectorization"],
+];
+
 impl Session<'_> {
     pub(crate) fn propose_flag_control(&mut self) -> Result<(), RunError> {
         let round = self.memory.last_round() + 1;
         let workspace = self.workspace(round)?;
         let sets: &[&[&str]] = match self.backend {
             Backend::Cpu => &FLAG_SETS,
-            Backend::Cuda => &[],
+            Backend::Cuda => &DEVICE_FLAG_SETS,
         };
         for (index, flags) in sets.iter().enumerate() {
             let folder = workspace.join(format!("flags-{index}"));
@@ -120,6 +127,9 @@ mod tests {
     fn every_flag_of_the_control_is_on_the_allow_list() {
         for flag in FLAG_SETS.into_iter().flatten() {
             assert!(ksmith_task::candidate::check_cpu_flag(flag).is_ok(), "{flag}");
+        }
+        for flag in DEVICE_FLAG_SETS.into_iter().flatten() {
+            assert!(ksmith_task::candidate::check_cuda_flag(flag).is_ok(), "{flag}");
         }
     }
 }

@@ -67,7 +67,7 @@ impl Script {
 }
 
 impl Workshop for Script {
-    fn arena(&self, _: &Instance, run: &Path, _: Sandbox) -> Result<Box<dyn Arena>, ArenaError> {
+    fn arena(&self, _: &Instance, _: Backend, run: &Path, _: Sandbox) -> Result<Box<dyn Arena>, ArenaError> {
         Ok(Box::new(ScriptedArena {
             secrets: run.join("secrets"),
             hooks: self.hooks.clone(),

@@ -6,7 +6,7 @@ use ksmith_loop::TypePick;
 use ksmith_task::ExitCode;
 use serde_json::json;
 
-use super::Outcome;
+use super::{Outcome, place};
 use crate::ui::Ui;
 
 /// Load a candidate, check it against the task's policy and compile it
@@ -31,7 +31,13 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
     let sandbox = super::run::sandbox(args.unsandboxed);
-    let checked = ksmith_loop::check(&args.candidate, &args.task, &args.types, sandbox)?;
+    let checked = ksmith_loop::check(
+        &args.candidate,
+        &args.task,
+        &args.types,
+        &place::data_dir(),
+        sandbox,
+    )?;
     let value = json!({
         "passed": checked.code.is_none(),
         "code": checked.code,

@@ -1,0 +1,90 @@
+//! Lanes: several filled slots at once, and one from cold caches.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ksmith_worker::cuda::{Cache, Timing};
+
+use super::laid::GUARDED;
+use super::{Remote, ours};
+use crate::gates::runner::{RunnerError, Setup, Shown};
+use crate::reference::Checkers;
+
+impl Remote {
+    /// Lays a case out in a slot of its own, for lanes that run several at once.
+    pub(crate) fn fill_slot(&mut self, slot: usize, shown: &Shown, setup: Setup) -> Result<(), RunnerError> {
+        self.lay_out_in(slot, &shown.case, setup.edge, &|_| GUARDED)?;
+        self.refill_slot(slot, shown, setup)
+    }
+
+    /// Inputs and poison of a slot once more.
+    pub(crate) fn refill_slot(
+        &mut self,
+        slot: usize,
+        shown: &Shown,
+        setup: Setup,
+    ) -> Result<(), RunnerError> {
+        self.current = slot;
+        match &shown.resident {
+            Some(resident) => {
+                let laid = self.laid()?;
+                for index in 0..laid.inputs {
+                    if let (Some(to), Some(from)) = (laid.input(index), resident.input(index)) {
+                        ours(self.device.owner.copy(to, from))?;
+                    }
+                }
+            }
+            None => {
+                for (index, storage) in shown.case.storage.iter().enumerate() {
+                    self.rewrite(index, storage)?;
+                }
+            }
+        }
+        self.fill(setup.poison)
+    }
+
+    /// Runs filled slots one after the other without waiting between them.
+    pub(crate) fn lane(
+        &mut self,
+        slots: &[usize],
+        graph: bool,
+        limit: Duration,
+    ) -> Result<Timing, RunnerError> {
+        let device = Arc::clone(&self.device);
+        Ok(self.worker()?.batch(&device.owner, slots, graph, limit)?)
+    }
+
+    /// Runs the slot filled last from cold caches.
+    pub(crate) fn cold(&mut self, limit: Duration) -> Result<Timing, RunnerError> {
+        self.run(Cache::Cold, limit)
+    }
+
+    /// Verifies what a lane left in a slot.
+    pub(crate) fn verify_slot(
+        &mut self,
+        slot: usize,
+        shown: &Shown,
+        checkers: &Checkers,
+    ) -> Result<Option<&'static str>, RunnerError> {
+        self.current = slot;
+        let bound = &shown.case.spec.bound;
+        let Some(resident) = &shown.resident else {
+            let outputs = self.read(bound)?;
+            let judgement = crate::gates::judgement::judge(&shown.case, &outputs, checkers)
+                .map_err(|error| RunnerError::Ours(crate::gates::context::chain(&error)))?;
+            return Ok(judgement
+                .failed
+                .map(|(_, outcome)| outcome.cause.map_or("wrong-value", |cause| cause.code())));
+        };
+        let laid = self.laid()?;
+        for (index, tensor) in bound.outputs().enumerate() {
+            let Some(buffer) = laid.output(index) else {
+                return Ok(Some("unwritten"));
+            };
+            if let Some(cause) = ours(resident.check(&self.device, index, tensor, buffer))? {
+                return Ok(Some(cause));
+            }
+        }
+        Ok(None)
+    }
+}
