@@ -130,10 +130,10 @@ const CHECKS: &[Check] = &[
         ..HONEST
     },
     Check {
-        name: "a block of 2048 threads",
-        plan: "grid = [1]\n  block = [2048]\n  args = [\"x\", \"y\", \"z\", \"a\", \"n\"]\n",
+        name: "an empty grid",
+        plan: "grid = [\"n - n\"]\n  block = [256]\n  args = [\"x\", \"y\", \"z\", \"a\", \"n\"]\n",
         codes: &["smoke/plan"],
-        words: &["1024"],
+        words: &["it must be from 1"],
         ..HONEST
     },
     Check {

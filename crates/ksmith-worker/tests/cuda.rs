@@ -307,7 +307,7 @@ fn comparisons_on_the_device_find_what_is_wrong_and_where_memory_was_touched() {
 
     owner.poison(&output, 0x7f).unwrap();
     assert_eq!(checks.slack_intact(&owner, &output, 0x7f).unwrap(), [true; 2]);
-    assert_eq!(checks.slack_intact(&owner, &output, 0xff).unwrap()[0], false);
+    assert!(!checks.slack_intact(&owner, &output, 0xff).unwrap()[0]);
 }
 
 /// NVRTC of a private toolchain, or what the loader finds.
