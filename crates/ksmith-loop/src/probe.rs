@@ -41,13 +41,14 @@ pub fn check(
 ) -> Result<CheckOutcome, RunError> {
     let instance = first_instance(&load(task)?, types)?;
     let candidate = Candidate::load(absolute(candidate)).map_err(RunError::Candidate)?;
-    check_loaded(&instance, &candidate, sandbox)
+    check_loaded(&instance, &candidate, toolchains, sandbox)
 }
 
 /// [`check`] of what is loaded already.
 pub(crate) fn check_loaded(
     instance: &Instance,
     candidate: &Candidate,
+    toolchains: &Path,
     sandbox: Sandbox,
 ) -> Result<CheckOutcome, RunError> {
     let digest = candidate.digest();
@@ -60,7 +61,7 @@ pub(crate) fn check_loaded(
         });
     }
     if candidate.backend() == Backend::Cuda {
-        return check_device(&candidate, &instance, toolchains, sandbox);
+        return check_device(candidate, instance, toolchains, sandbox);
     }
     let folder = scratch("check")?;
     Ok(

@@ -22,7 +22,7 @@ use ksmith_loop::{
     Approve, BuiltIn, ResumeOptions, RunOptions, RunOutcome, Sandbox, Setting, Silent, Workshop,
     WriterChoice, resume_with, run_with,
 };
-use ksmith_task::Instance;
+use ksmith_task::{Backend, Instance};
 use scripted::{Home, Script};
 
 ksmith_box::intercept_tests!(ksmith_loop::intercept);
@@ -31,8 +31,14 @@ ksmith_box::intercept_tests!(ksmith_loop::intercept);
 struct Mixed(Script);
 
 impl Workshop for Mixed {
-    fn arena(&self, instance: &Instance, run: &Path, sandbox: Sandbox) -> Result<Box<dyn Arena>, ArenaError> {
-        self.0.arena(instance, run, sandbox)
+    fn arena(
+        &self,
+        instance: &Instance,
+        backend: Backend,
+        run: &Path,
+        sandbox: Sandbox,
+    ) -> Result<Box<dyn Arena>, ArenaError> {
+        self.0.arena(instance, backend, run, sandbox)
     }
 
     fn writer(&self, choice: &WriterChoice, setting: &Setting<'_>) -> Result<Box<dyn Writer>, WriterError> {

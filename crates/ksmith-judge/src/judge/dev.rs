@@ -45,7 +45,13 @@ impl Judge {
         &mut self,
         candidate: &Candidate,
     ) -> Result<Result<Vec<DevTime>, DevFailure>, JudgeError> {
-        let built = match build(&self.instance, candidate, &self.scratch, &self.build)? {
+        let built = match build(
+            &self.instance,
+            candidate,
+            &self.scratch,
+            &self.build,
+            self.worker.device.as_deref(),
+        )? {
             Ok(built) => built,
             Err(refused) => {
                 return Ok(Err(DevFailure {
@@ -54,7 +60,7 @@ impl Judge {
                 }));
             }
         };
-        let plan = Plan::dev(&self.instance);
+        let plan = Plan::dev(&self.instance).on(self.options.backend);
         let mut times = Vec::new();
         for (workload, spec) in plan.workloads(0)? {
             let cases = (FIRST_CASE..FIRST_CASE + CALLS)

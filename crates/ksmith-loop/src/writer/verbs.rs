@@ -16,6 +16,9 @@ use crate::Sandbox;
 use crate::arena::{chain, evidence::lesson};
 use crate::probe;
 
+/// Below it lie no private toolchains: an agent's probe compiles device code with the system's.
+const SYSTEM_TOOLCHAINS: &str = "/";
+
 /// Gates beyond the visible cases: none of them is a tool's business.
 const BEYOND_DEV: [Gate; 10] = [
     Gate::Hidden,
@@ -250,8 +253,13 @@ impl LoopVerbs {
     fn check(&self, desk: &Desk) -> Early<Envelope> {
         let verb = Verb::Check;
         let candidate = self.loaded(verb, desk)?;
-        let checked = probe::check_loaded(&self.instance, &candidate, self.sandbox)
-            .map_err(|error| Box::new(unavailable(verb, &error)))?;
+        let checked = probe::check_loaded(
+            &self.instance,
+            &candidate,
+            Path::new(SYSTEM_TOOLCHAINS),
+            self.sandbox,
+        )
+        .map_err(|error| Box::new(unavailable(verb, &error)))?;
         let (verdict, next) = match &checked.code {
             None => (ToolVerdict::Passed, "ksmith tool test"),
             Some(_) => (ToolVerdict::Failed, "correct the sources and check again"),
