@@ -1,5 +1,7 @@
 //! Writers and reviewers that are agents, and the two gateways between them and the world: models and tools.
 
 pub mod gateway;
+pub mod process;
+pub mod review;
 pub mod tools;
 pub mod writers;

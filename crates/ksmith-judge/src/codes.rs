@@ -156,12 +156,15 @@ mod tests {
     #[test]
     fn docs_verdicts_is_generated_from_this_list() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/verdicts.md");
-        if std::env::var_os("KSMITH_BLESS").is_some() {
-            std::fs::write(path, document()).unwrap();
-        }
         let written = std::fs::read_to_string(path).unwrap();
+        // The codes of process and review follow; their own crate writes and checks them.
+        let end = written.find("\n## process\n").unwrap_or(written.len());
+        if std::env::var_os("KSMITH_BLESS").is_some() {
+            std::fs::write(path, format!("{}{}", document(), &written[end..])).unwrap();
+            return;
+        }
         assert_eq!(
-            written,
+            &written[..end],
             document(),
             "run the test with KSMITH_BLESS=1 to write the page anew"
         );
