@@ -101,6 +101,14 @@ entries! {
     BudgetSpent = "budget",
     /// A remark of the tool.
     Note = "note",
+    /// A gate on the process refused a candidate, or changed the course of the run.
+    ProcessGate = "process",
+    /// Time was spent waiting.
+    Waited = "waited",
+    /// A question was put to a person.
+    Asked = "asked",
+    /// A question was answered, or its deadline passed.
+    Answered = "answered",
     /// An agent program was called.
     AgentCall = "agent-call",
     /// A call is about to be sent to a model.

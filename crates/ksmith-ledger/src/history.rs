@@ -7,9 +7,9 @@ use ksmith_task::Digest;
 use crate::verify::{self, Damage};
 use crate::{
     Audited, BenchStage, Benched, BudgetSpent, Checked, Closed, Confirmed, Decided, Decision, Demoted, Draft,
-    Entry, Gate, GateOutcome, GateResult, Interrupted, LEDGER_FILE, ModelAccount, Note, Plan, Profiled,
-    Promoted, Proposed, Record, Reviewed, Role, RunOpened, Screened, SeedCommitment, Speedup, Tested,
-    Verdict,
+    Entry, Gate, GateOutcome, GateResult, Interrupted, LEDGER_FILE, ModelAccount, Note, Plan, ProcessGate,
+    Profiled, Promoted, Proposed, Record, Reviewed, Role, RunOpened, Screened, SeedCommitment, Speedup,
+    Tested, Verdict,
 };
 
 /// Why a run could not be read.
@@ -88,6 +88,12 @@ pub struct History {
     pub resumes: u64,
     /// Remarks with their times.
     pub notes: Vec<(String, Note)>,
+    /// Every review with its time, those of candidates included.
+    pub reviews: Vec<(String, Reviewed)>,
+    /// Gates on the process that fired, with their times.
+    pub process: Vec<(String, ProcessGate)>,
+    /// Seconds spent waiting.
+    pub waited_s: f64,
     /// Calls to models.
     pub models: ModelAccount,
     /// The closing record.
@@ -107,6 +113,8 @@ pub struct CandidateHistory {
     pub proposed_at: String,
     /// Time of the last record about it.
     pub last_at: String,
+    /// The process gate that refused it.
+    pub refused: Option<ProcessGate>,
     /// Its screening.
     pub screened: Option<Screened>,
     /// Its check.
@@ -190,6 +198,7 @@ impl CandidateHistory {
             proposed,
             proposed_at: time.to_owned(),
             last_at: time.to_owned(),
+            refused: None,
             screened: None,
             checked: None,
             tested: None,
@@ -267,6 +276,7 @@ impl CandidateHistory {
             return Some(&verdict.code);
         }
         let steps = [
+            self.refused.as_ref().map(|gate| gate.code.as_str()),
             self.screened.as_ref().and_then(|step| step.code.as_deref()),
             self.checked.as_ref().and_then(|step| step.code.as_deref()),
             self.tested.as_ref().and_then(|step| step.code.as_deref()),
@@ -391,6 +401,9 @@ impl History {
             interruptions: Vec::new(),
             resumes: 0,
             notes: Vec::new(),
+            reviews: Vec::new(),
+            process: Vec::new(),
+            waited_s: 0.0,
             models: ModelAccount::default(),
             closed: None,
             records: records.len() as u64,
@@ -405,7 +418,11 @@ impl History {
     fn apply(&mut self, entry: Entry, time: &str) {
         self.last_at = time.to_owned();
         match entry {
-            Entry::RunOpened(_) | Entry::AgentCall(_) | Entry::ToolCall(_) => {}
+            Entry::RunOpened(_)
+            | Entry::AgentCall(_)
+            | Entry::ToolCall(_)
+            | Entry::Asked(_)
+            | Entry::Answered(_) => {}
             Entry::Audited(body) => self.audit = Some(body),
             Entry::Draft(body) => self.drafts.push(body),
             Entry::Plan(body) => self.plans.push(body),
@@ -440,10 +457,18 @@ impl History {
                 });
             }
             Entry::Reviewed(body) => {
+                self.reviews.push((time.to_owned(), body.clone()));
                 if let Some(id) = body.candidate.clone() {
                     self.touch(&id, time, |candidate| candidate.reviewed.push(body));
                 }
             }
+            Entry::ProcessGate(body) => {
+                self.process.push((time.to_owned(), body.clone()));
+                if let (Some(id), true) = (body.candidate.clone(), body.refused) {
+                    self.touch(&id, time, |candidate| candidate.refused = Some(body));
+                }
+            }
+            Entry::Waited(body) => self.waited_s += body.seconds,
             Entry::Decided(body) => {
                 self.touch(&body.candidate.clone(), time, |candidate| {
                     candidate.decided = Some(body)

@@ -13,6 +13,7 @@ mod chain;
 mod entry;
 mod gate;
 mod history;
+pub mod kda;
 pub mod lookup;
 mod models;
 mod object;
@@ -25,10 +26,11 @@ pub mod verify;
 pub mod views;
 
 pub use body::{
-    AgentCall, Arm, ArmTime, Audited, BenchStage, Benched, BudgetLimits, BudgetSpent, Checked, Closed,
-    Committed, Confirmed, Decided, Demoted, Draft, FloorLine, Interrupted, ModelCall, ModelSent, Note,
-    Outcome, Plan, PlanStep, Profiled, Promoted, Proposed, Resumed, Reviewed, Role, RunOpened, Screened,
-    Tested, ToolCall, Torn, WorkloadGain,
+    AgentCall, Answered, Arm, ArmTime, Asked, Audited, BenchStage, Benched, BudgetLimits, BudgetSpent,
+    Checked, Closed, Committed, Confirmed, Decided, Demoted, Draft, FloorLine, Interrupted, ModelCall,
+    ModelSent, NextEdit, Note, Outcome, Plan, PlanStep, ProcessGate, Profiled, Promoted, Proposed,
+    RaisedFinding, Resumed, ReviewAttempt, ReviewDetail, Reviewed, Role, RunOpened, Screened, Tested,
+    ToolCall, Torn, Waited, WorkloadGain,
 };
 pub use canonical::canonical;
 pub use certificate::{

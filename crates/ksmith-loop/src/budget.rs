@@ -45,6 +45,8 @@ pub enum Stop {
     Exhausted,
     /// The goal is confirmed and the task stops at its goal.
     Goal,
+    /// A question to a person was not answered in time.
+    NeedsHuman,
 }
 
 impl Stop {
@@ -57,6 +59,7 @@ impl Stop {
             Self::Plateau => "Nothing has gained for long.",
             Self::Exhausted => "The writer has nothing left to propose.",
             Self::Goal => "The goal is confirmed.",
+            Self::NeedsHuman => "A question to a person was not answered in time.",
         }
     }
 }
@@ -70,6 +73,7 @@ impl fmt::Display for Stop {
             Self::Plateau => "plateau",
             Self::Exhausted => "exhausted",
             Self::Goal => "goal",
+            Self::NeedsHuman => "needs-human",
         })
     }
 }

@@ -7,6 +7,7 @@ use ksmith_ledger::views::ViewError;
 use ksmith_ledger::{CertificateError, KeyError, LedgerError, ObjectError, ReadError};
 use ksmith_task::{CandidateError, ContractError, ExitCode, LockError, TypePinError};
 
+use crate::ReviewerError;
 use crate::arena::ArenaError;
 use crate::memory::MemoryError;
 use crate::writer::WriterError;
@@ -88,6 +89,17 @@ pub enum RunError {
         #[source]
         source: MemoryError,
     },
+    /// The reviewer cannot be had, or may not review.
+    #[error("the reviewer")]
+    Reviewer(#[from] ReviewerError),
+    /// The reviewer gave no valid answer where the run cannot begin without one.
+    #[error("the reviewer gave no valid answer on the {document}: {cause}")]
+    NoOpinion {
+        /// `draft` or `plan`.
+        document: &'static str,
+        /// The stable code and what was seen.
+        cause: String,
+    },
     /// The writer cannot be had.
     #[error("the writer")]
     Writer(#[from] WriterError),
@@ -139,6 +151,8 @@ impl RunError {
                 _ => ExitCode::Usage,
             },
             Self::Writer(WriterError::Usage { .. }) => ExitCode::Usage,
+            Self::Reviewer(ReviewerError::Command(_)) | Self::NoOpinion { .. } => ExitCode::Environment,
+            Self::Reviewer(ReviewerError::Refused(_)) => ExitCode::Usage,
             Self::Writer(_) | Self::View(_) | Self::Certificate(_) | Self::Key(_) => ExitCode::Environment,
             Self::Ledger(error) => match error {
                 LedgerError::Damaged(_) => ExitCode::Changed,
@@ -169,6 +183,13 @@ impl RunError {
             Self::Audit { .. } => {
                 Some("`ksmith lint TASK --audit` shows each finding with its cause.".into())
             }
+            Self::Reviewer(ReviewerError::Refused(_)) => Some(
+                "Choose a reviewer of another vendor, name its vendor with `--reviewer-vendor`, or pass `--same-vendor`, which is recorded."
+                    .into(),
+            ),
+            Self::NoOpinion { .. } => Some(
+                "The record holds what it said. Correct the reviewer, or choose `--reviewer lint` or `none`.".into(),
+            ),
             Self::Changed(_) => Some("Restore the files and resume, or start a new run.".into()),
             Self::Resolve(_) => Some("`ksmith log` lists the runs under this folder.".into()),
             Self::Ledger(LedgerError::InUse(_)) => {

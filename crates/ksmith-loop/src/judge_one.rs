@@ -62,6 +62,7 @@ pub fn judge(request: &JudgeRequest, progress: &mut dyn Progress) -> Result<Judg
         seed: 0,
         writer: WriterChoice::Folder(run::absolute(&request.candidate)),
         mechanisms: Mechanisms::none(),
+        review: crate::ReviewOptions::default(),
         sandbox: request.sandbox,
         agents: AgentOptions::default(),
         agent_host: AgentHost::default(),

@@ -8,15 +8,19 @@
 mod agents;
 pub mod arena;
 mod budget;
+mod contract_review;
+mod course;
 mod error;
 mod guard;
 mod interrupt;
 mod judge_one;
+mod judgement;
 mod mechanisms;
 pub mod memory;
 mod options;
 mod outcome;
 pub mod planner;
+mod postmortem;
 mod probe;
 mod profile_import;
 mod progress;
@@ -33,13 +37,18 @@ pub mod writer;
 
 pub use agents::{AgentHost, AgentOptions, Approve};
 pub use budget::{Budget, Spent, Stop};
+pub use contract_review::{ContractReview, Resolved, contract_digest, review_contract};
 pub use error::RunError;
 pub use interrupt::Interrupt;
 pub use judge_one::{JudgeRequest, Judged, judge};
+pub use judgement::{ReviewerError, reviewer};
 pub use mechanisms::{Mechanism, Mechanisms, UnknownMechanism};
 pub use memory::Memory;
-pub use options::{RunOptions, Sandbox, TypePick, TypePickError, WriterChoice};
+pub use options::{
+    ReviewOptions, ReviewerChoice, RunOptions, Sandbox, TypePick, TypePickError, WriterChoice,
+};
 pub use outcome::{ChampionOutcome, InstanceOutcome, RunOutcome};
+pub use postmortem::{Claims, Gain, PlannedStep, Postmortem, Prediction, Reviews, Waste};
 pub use probe::{CheckOutcome, ProfileOutcome, audit, check, first_failure, first_instance, profile, test};
 pub use profile_import::{ImportedProfile, import_profile};
 pub use progress::{Event, Progress, Silent, Stage};
@@ -47,6 +56,7 @@ pub use recorder::{Recorder, Wishes, recorder};
 pub use replay::{Replayed, header_of, replay};
 pub use resume::{ResumeOptions, resume, resume_with};
 pub use run::{load, run, run_with};
+pub use steps::answer;
 pub use workshop::{BuiltIn, Setting, Workshop};
 
 /// First line of every `main` that runs tasks: a helper of ours that was started again does its work here.

@@ -22,8 +22,12 @@ pub enum Mechanism {
     Directions,
     /// The first candidate is the baseline's source under the best flags.
     FlagControl,
+    /// Repeats and candidates with several ideas are refused, and a run that stalls is planned anew.
+    Process,
     /// Hopeless candidates leave after the quick pass.
     Screen,
+    /// A reviewer may veto a champion, criticises the plan, and is called when a run does not get on.
+    Review,
     /// The run ends when nothing has gained for long.
     Plateau,
     /// Findings of earlier candidates are given to the writer.
@@ -36,13 +40,15 @@ pub enum Mechanism {
 
 impl Mechanism {
     /// Every mechanism, in the order in which a run meets them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Audit,
         Self::Draft,
         Self::Plan,
         Self::Directions,
         Self::FlagControl,
+        Self::Process,
         Self::Screen,
+        Self::Review,
         Self::Plateau,
         Self::Digest,
         Self::Cache,
@@ -57,7 +63,9 @@ impl Mechanism {
             Self::Plan => "plan",
             Self::Directions => "directions",
             Self::FlagControl => "flag-control",
+            Self::Process => "process",
             Self::Screen => "screen",
+            Self::Review => "review",
             Self::Plateau => "plateau",
             Self::Digest => "digest",
             Self::Cache => "cache",

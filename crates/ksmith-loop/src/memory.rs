@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 
 use ksmith_ledger::{
-    Audited, Benched, Closed, Confirmed, Decided, Decision, Demoted, Draft, Entry, Gate, ModelAccount, Plan,
-    Promoted, Proposed, Role, RunOpened, Screened, Speedup, Verdict,
+    Answered, Asked, Audited, Benched, Closed, Confirmed, Decided, Decision, Demoted, Draft, Entry, Gate,
+    ModelAccount, Plan, ProcessGate, Promoted, Proposed, Reviewed, Role, RunOpened, Screened, Speedup,
+    Verdict,
 };
 
 use crate::{Budget, Spent};
@@ -19,6 +20,8 @@ pub const BASELINE: &str = "baseline";
 pub struct Candidacy {
     /// As proposed.
     pub proposed: Proposed,
+    /// The code of the process gate that refused it.
+    pub refused: Option<String>,
     /// The quick pass.
     pub screened: Option<Screened>,
     /// Every gate and the last decision.
@@ -33,9 +36,23 @@ impl Candidacy {
         self.screened.as_ref().filter(|screened| screened.kept)?.ratio
     }
 
-    /// Whether the quick pass turned it away.
+    /// Whether a process gate or the quick pass turned it away.
     pub fn left_in_screening(&self) -> bool {
-        self.screened.as_ref().is_some_and(|screened| !screened.kept)
+        self.refused.is_some() || self.screened.as_ref().is_some_and(|screened| !screened.kept)
+    }
+
+    /// The code under which it was dropped; absent for one that was kept, is undecided or was never judged.
+    pub fn dropped(&self) -> Option<&str> {
+        if let Some(decided) = &self.decided {
+            return match decided.verdict.verdict {
+                Decision::Reject => Some(&decided.verdict.code),
+                Decision::Accept | Decision::Revise | Decision::Ambiguous | Decision::Error => None,
+            };
+        }
+        let screened = self.screened.as_ref().filter(|screened| !screened.kept);
+        self.refused
+            .as_deref()
+            .or_else(|| screened.and_then(|screened| screened.code.as_deref()))
     }
 
     /// Whether the machine allowed no statement on it: too busy, or too noisy.
@@ -84,6 +101,14 @@ pub struct Memory {
     pub plan: Option<Plan>,
     /// Candidates in order.
     pub candidates: Vec<Candidacy>,
+    /// Reviews, oldest first, each with the number of promotions before it.
+    pub reviews: Vec<(usize, Reviewed)>,
+    /// Gates on the process that fired, oldest first, each with the number of promotions before it.
+    pub process: Vec<(usize, ProcessGate)>,
+    /// Questions put to a person, each with the time at which it was asked.
+    pub asked: Vec<(f64, Asked)>,
+    /// Questions that are settled.
+    pub answered: Vec<Answered>,
     /// Promotions, oldest first.
     pub promotions: Vec<Promoted>,
     /// Champions that their last confirmation refused, oldest first.
@@ -116,6 +141,9 @@ pub enum MemoryError {
     /// The first record does not open a run.
     #[error("the first record is `{0}`; expected `run-opened`")]
     NotARun(&'static str),
+    /// A verdict is about other files than those that were proposed.
+    #[error("the verdict on candidate `{0}` is about other files")]
+    OtherFiles(String),
     /// A record names a candidate that nobody proposed.
     #[error("a record names candidate `{0}`, which nobody proposed")]
     UnknownCandidate(String),
@@ -235,10 +263,13 @@ impl Memory {
         if self.opened.is_none() && !matches!(entry, Entry::RunOpened(_)) {
             return Err(MemoryError::NotARun(entry.kind().name()));
         }
-        // Time between two sittings is not spent: a sitting begins with `resumed`.
+        // Time between two sittings is not spent: a sitting begins with `resumed`. Nor is time spent waiting.
         if let (Some(last), false) = (
             self.last_time_s,
-            matches!(entry, Entry::Resumed(_) | Entry::Interrupted(_)),
+            matches!(
+                entry,
+                Entry::Resumed(_) | Entry::Interrupted(_) | Entry::Waited(_)
+            ),
         ) {
             self.spent.wall_s += (time_s - last).max(0.0);
         }
@@ -264,6 +295,7 @@ impl Memory {
             Entry::Committed(committed) => self.committed.push(committed.seed.purpose.clone()),
             Entry::Proposed(proposed) => self.candidates.push(Candidacy {
                 proposed: proposed.clone(),
+                refused: None,
                 screened: None,
                 decided: None,
                 scorings: 0,
@@ -306,12 +338,21 @@ impl Memory {
                     self.stop = Some(stop.to_owned());
                 }
             }
+            Entry::Reviewed(reviewed) => self.reviews.push((self.promotions.len(), reviewed.clone())),
+            Entry::ProcessGate(gate) => {
+                if let (Some(id), true) = (&gate.candidate, gate.refused) {
+                    self.candidacy(id)?.refused = Some(gate.code.clone());
+                }
+                self.process.push((self.promotions.len(), gate.clone()));
+            }
+            Entry::Asked(asked) => self.asked.push((time_s, asked.clone())),
+            Entry::Answered(answered) => self.answered.push(answered.clone()),
             Entry::Closed(closed) => self.closed = Some(closed.clone()),
             Entry::Benched(_)
             | Entry::Checked(_)
             | Entry::Tested(_)
             | Entry::Profiled(_)
-            | Entry::Reviewed(_)
+            | Entry::Waited(_)
             | Entry::Resumed(_)
             | Entry::Interrupted(_)
             | Entry::AgentCall(_)

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use ksmith_agents::review::SameVendor;
 use ksmith_task::Backend;
 
 use crate::{AgentHost, AgentOptions, Interrupt, Mechanisms};
@@ -81,6 +82,68 @@ impl FromStr for WriterChoice {
     }
 }
 
+/// Who reviews.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReviewerChoice {
+    /// Nobody.
+    None,
+    /// The built-in rules; no model.
+    Lint,
+    /// A command in a box, see `docs/review.md`.
+    Command(String),
+}
+
+impl fmt::Display for ReviewerChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Lint => f.write_str("lint"),
+            Self::Command(command) => f.write_str(command),
+        }
+    }
+}
+
+impl FromStr for ReviewerChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.trim() {
+            "" => Err("the reviewer is empty; expected `lint`, `none` or a command".to_owned()),
+            "none" => Ok(Self::None),
+            "lint" => Ok(Self::Lint),
+            command => Ok(Self::Command(command.to_owned())),
+        }
+    }
+}
+
+/// Who reviews a run, and under which conditions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReviewOptions {
+    /// Who reviews.
+    pub reviewer: ReviewerChoice,
+    /// The maker of the reviewer's model, where it cannot be told from the command.
+    pub vendor: Option<String>,
+    /// Whether one vendor may write and review.
+    pub same_vendor: SameVendor,
+    /// Seconds of one attempt to get a verdict.
+    pub limit_s: f64,
+    /// Seconds for which an answer of a person is waited for; then the run stops.
+    pub answer_limit_s: f64,
+}
+
+impl Default for ReviewOptions {
+    fn default() -> Self {
+        Self {
+            reviewer: ReviewerChoice::Lint,
+            vendor: None,
+            same_vendor: SameVendor::Refused,
+            limit_s: 300.0,
+            answer_limit_s: 600.0,
+        }
+    }
+}
+
 /// What a run is asked to do.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
@@ -104,6 +167,8 @@ pub struct RunOptions {
     pub writer: WriterChoice,
     /// Which optional parts are on.
     pub mechanisms: Mechanisms,
+    /// Who reviews, where mechanism `review` is on.
+    pub review: ReviewOptions,
     /// Whether the user allowed candidates to run without a sandbox.
     pub sandbox: Sandbox,
     /// What the user asked of agents.
@@ -146,6 +211,14 @@ mod tests {
         for wrong in ["bf16", "=bf16", "T=float", "T="] {
             assert!(wrong.parse::<TypePick>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_reviewer_survives_its_text_form() {
+        for text in ["none", "lint", "python3 reviewer.py --strict"] {
+            assert_eq!(text.parse::<ReviewerChoice>().unwrap().to_string(), text);
+        }
+        assert!(" ".parse::<ReviewerChoice>().is_err());
     }
 
     #[test]

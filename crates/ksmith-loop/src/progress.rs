@@ -27,6 +27,10 @@ pub enum Stage {
     Screen,
     /// Every gate, then the decision.
     Score,
+    /// A reviewer reads.
+    Review,
+    /// A person is asked.
+    Ask,
     /// New processes, secrets and order.
     Confirm,
     /// Views, report and closing record.
@@ -46,6 +50,8 @@ impl Stage {
             Self::Check => "check",
             Self::Screen => "screen",
             Self::Score => "score",
+            Self::Review => "review",
+            Self::Ask => "ask",
             Self::Confirm => "confirm",
             Self::Close => "close",
         }

@@ -9,6 +9,7 @@ use ksmith_task::{Instance, Lock, Task};
 use serde::Deserialize;
 
 use crate::guard::Guard;
+use crate::judgement::Judgement;
 use crate::outcome::InstanceOutcome;
 use crate::run::{Kept, absolute, baseline_folder, finish, judge_digest, run_instances};
 use crate::session::Session;
@@ -110,6 +111,13 @@ pub fn resume_with(
         interrupt: options.interrupt.clone(),
     };
     let writer = workshop.writer(&kept.writer, &setting)?;
+    let judgement = Judgement::begin(
+        workshop,
+        &mechanisms,
+        &kept.review,
+        &kept.writer,
+        kept.agents.model.as_deref(),
+    )?;
     let resumed = Resumed {
         tool: env!("CARGO_PKG_VERSION").to_owned(),
         head: ledger.head(),
@@ -139,6 +147,7 @@ pub fn resume_with(
         arena,
         writer,
         wishes,
+        judgement,
         mechanisms: mechanisms.clone(),
         seed,
         interrupt: options.interrupt.clone(),
@@ -175,6 +184,7 @@ pub fn resume_with(
             seed,
             writer: kept.writer,
             mechanisms,
+            review: kept.review,
             sandbox,
             agents: kept.agents,
             agent_host: options.agent_host.clone(),

@@ -4,18 +4,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use ksmith_ledger::{BudgetLimits, Ledger, ObjectStore, RunOpened, Scope};
+use ksmith_ledger::{BlobRef, BudgetLimits, Ledger, ObjectStore, RunOpened, Scope};
 use ksmith_machine::Machine;
 use ksmith_task::{Backend, Digest, Instance, Lock, Task};
 use serde::{Deserialize, Serialize};
 
+use crate::contract_review::{self, ContractReview};
 use crate::guard::Guard;
+use crate::judgement::Judgement;
 use crate::outcome::InstanceOutcome;
 use crate::session::{Session, Sitting};
 use crate::workshop::{BuiltIn, Setting, Workshop};
 use crate::{
-    Budget, Event, Mechanism, Memory, Progress, RunError, RunOptions, RunOutcome, Sandbox, Stage, TypePick,
-    WriterChoice,
+    Budget, Event, Mechanism, Memory, Progress, ReviewOptions, RunError, RunOptions, RunOutcome, Sandbox,
+    Stage, TypePick, WriterChoice,
 };
 
 /// What `run-opened` keeps beyond its named fields, so that `resume` and `verify --replay` need nothing else.
@@ -32,6 +34,12 @@ pub(crate) struct Kept {
     /// What the user asked of agents.
     #[serde(default)]
     pub(crate) agents: crate::AgentOptions,
+    /// Who reviews.
+    #[serde(default)]
+    pub(crate) review: ReviewOptions,
+    /// The review of the contract, with its resolutions, if there was one.
+    #[serde(default)]
+    pub(crate) contract_review: Option<BlobRef>,
     /// Instances of the same command that come after this one.
     pub(crate) remaining: Vec<String>,
 }
@@ -181,6 +189,7 @@ fn run_instance(
     });
     let task = instance.task();
     let baseline = baseline_folder(instance, options.backend)?;
+    let contract_review = contract_review::to_lock(&options.home, task)?;
     let guard = Guard::lock(task, judge_digest()?)?;
     let machine = Machine::read();
     let cache = options
@@ -202,6 +211,13 @@ fn run_instance(
     };
     // Before a folder is made: a writer that cannot be had leaves nothing behind.
     let writer = workshop.writer(&options.writer, &setting)?;
+    let judgement = Judgement::begin(
+        workshop,
+        &options.mechanisms,
+        &options.review,
+        &options.writer,
+        options.agents.model.as_deref(),
+    )?;
     std::fs::create_dir_all(&dir).map_err(RunError::io("create", &dir))?;
     let arena = workshop
         .arena(instance, options.backend, &dir, options.sandbox)
@@ -220,6 +236,8 @@ fn run_instance(
         guard: &guard,
         baseline: &baseline,
         writer: writer.name(),
+        reviewer: judgement.reviewer_name(),
+        contract_review: contract_review.as_ref(),
         commitments: arena.commitments(),
         objects: ledger.objects(),
     })?;
@@ -253,6 +271,7 @@ fn run_instance(
         arena,
         writer,
         wishes,
+        judgement,
         mechanisms: options.mechanisms.clone(),
         seed: options.seed,
         interrupt: options.interrupt.clone(),
@@ -349,6 +368,8 @@ struct Opening<'a> {
     guard: &'a Guard,
     baseline: &'a Path,
     writer: String,
+    reviewer: Option<String>,
+    contract_review: Option<&'a ContractReview>,
     commitments: Vec<ksmith_ledger::SeedCommitment>,
     objects: &'a ObjectStore,
 }
@@ -380,6 +401,16 @@ fn opening(opening: Opening<'_>) -> Result<RunOpened, RunError> {
     )?;
     let lock_text = serde_json::to_string_pretty(lock)
         .map_err(|error| RunError::Internal(format!("the lock cannot be written: {error}")))?;
+    let contract_review = match opening.contract_review {
+        Some(review) => {
+            let text = serde_json::to_string_pretty(review)
+                .map_err(|error| RunError::Internal(format!("the review cannot be written: {error}")))?;
+            Some(objects.put(text.as_bytes())?)
+        }
+        None => None,
+    };
+    let mut locks = locks(lock);
+    locks.extend(contract_review.map(|blob| ("review".to_owned(), blob.blob)));
     let scope = match options.backend {
         Backend::Cpu => Scope::Cpu,
         Backend::Cuda => Scope::Cuda,
@@ -393,6 +424,8 @@ fn opening(opening: Opening<'_>) -> Result<RunOpened, RunError> {
         backend: options.backend,
         writer: options.writer.clone(),
         agents: options.agents.clone(),
+        review: options.review.clone(),
+        contract_review,
         remaining: opening.rest.iter().map(Instance::id).collect(),
     };
     let compiler = machine
@@ -408,7 +441,7 @@ fn opening(opening: Opening<'_>) -> Result<RunOpened, RunError> {
         scope,
         scope_note: scope.sentence().to_owned(),
         contract: objects.put(task.full().as_bytes())?,
-        locks: locks(lock),
+        locks,
         lock_file: Some(objects.put(lock_text.as_bytes())?),
         baseline: objects.put_tree(opening.baseline)?,
         machine: serde_json::to_value(machine)
@@ -426,7 +459,7 @@ fn opening(opening: Opening<'_>) -> Result<RunOpened, RunError> {
         goal: contract.performance.goal,
         mechanisms: options.mechanisms.switches(),
         writer: opening.writer,
-        reviewer: None,
+        reviewer: opening.reviewer,
         budget: BudgetLimits {
             wall_s: Some(opening.budget.wall_s).filter(|wall| wall.is_finite()),
             candidates: Some(opening.budget.candidates),

@@ -9,6 +9,7 @@ use ksmith_task::{Backend, Candidate, Instance};
 
 use crate::arena::{Arena, ArenaError, Entrant, Field};
 use crate::guard::Guard;
+use crate::judgement::Judgement;
 use crate::memory::{BASELINE, Candidacy, Memory};
 use crate::step::{self, Now, Step};
 use crate::writer::Writer;
@@ -37,6 +38,8 @@ pub(crate) struct Session<'a> {
     pub(crate) writer: Box<dyn Writer + 'a>,
     /// What the writer's and the gateways' threads want recorded.
     pub(crate) wishes: Wishes,
+    /// Reviewer, process gates, questions to people.
+    pub(crate) judgement: Judgement,
     pub(crate) mechanisms: Mechanisms,
     /// Seed of the writer's choices.
     pub(crate) seed: u64,
@@ -67,6 +70,7 @@ impl Session<'_> {
                 since_record_s: self.last_record.elapsed().as_secs_f64(),
                 writer_is_exhausted: self.writer_is_exhausted,
                 goal_is_reached: self.goal_is_reached(),
+                writer_says_done: self.judgement.statement.says_done(),
             };
             let step = step::next(&self.memory, &self.mechanisms, now);
             let done = match &step {
@@ -78,6 +82,11 @@ impl Session<'_> {
                 Step::Propose => self.propose(),
                 Step::Screen(id) => self.screen(id),
                 Step::Score(id) => self.score(id),
+                Step::Ask(id) => self.ask(id),
+                Step::ReviewCrown(id) => self.review_crown(id),
+                Step::ReviewCourse(occasion, mark) => self.review_course(*occasion, mark),
+                Step::CloseDirection(direction, code) => self.close_direction(direction, code),
+                Step::Descend(rung) => self.descend(*rung),
                 Step::Promote(id) => self.promote(id),
                 Step::Demote(id) => self.demote(id),
                 Step::Final(id, stop) => self.confirm(id, *stop),

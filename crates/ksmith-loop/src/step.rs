@@ -2,10 +2,12 @@
 //!
 //! Promotion is decided here, by code alone: a writer or reviewer has no way to cause it.
 
+use ksmith_agents::process::Rung;
+use ksmith_agents::review::Occasion;
 use ksmith_ledger::{Decision, Role};
 
 use crate::memory::{Candidacy, Memory, fastest};
-use crate::{Mechanism, Mechanisms, Stop};
+use crate::{Mechanism, Mechanisms, Stop, course};
 
 /// A direction is left after this many rounds without a gain (the KDA workflow's rule).
 pub const TRIES_PER_DIRECTION: u64 = 5;
@@ -44,6 +46,16 @@ pub enum Step {
     Screen(String),
     /// Full pass of a candidate.
     Score(String),
+    /// Wait for a person's answer.
+    Ask(String),
+    /// Have a candidate reviewed that would be crowned.
+    ReviewCrown(String),
+    /// Have the course of the run reviewed, on an occasion with its mark.
+    ReviewCourse(Occasion, String),
+    /// Close a direction that keeps failing with one code.
+    CloseDirection(String, String),
+    /// Change course, since nothing gains.
+    Descend(Rung),
     /// Make an accepted candidate the champion.
     Promote(String),
     /// Take that back: the last confirmation refused it.
@@ -65,6 +77,8 @@ pub struct Now {
     pub writer_is_exhausted: bool,
     /// Whether the task stops at its goal and the champion has confirmed it.
     pub goal_is_reached: bool,
+    /// Whether the writer says that it is done; a claim, not a fact.
+    pub writer_says_done: bool,
 }
 
 /// Says what comes next.
@@ -75,12 +89,15 @@ pub fn next(memory: &Memory, on: &Mechanisms, now: Now) -> Step {
     if on.has(Mechanism::Audit) && memory.audit.is_none() {
         return Step::Audit;
     }
-    if let Some(accepted) = memory
-        .candidates
-        .iter()
-        .find(|c| c.is_accepted() && !memory.is_promoted(&c.proposed.candidate))
-    {
-        return Step::Promote(accepted.proposed.candidate.clone());
+    if let Some(accepted) = memory.candidates.iter().find(|c| {
+        c.is_accepted() && !memory.is_promoted(&c.proposed.candidate) && !course::is_barred(memory, c)
+    }) {
+        let id = accepted.proposed.candidate.clone();
+        return if needs_review(memory, on, accepted) {
+            Step::ReviewCrown(id)
+        } else {
+            Step::Promote(id)
+        };
     }
     // A last confirmation is only begun after the rounds: once there is one, nothing new is proposed.
     if !memory.finals.is_empty() {
@@ -92,6 +109,12 @@ pub fn next(memory: &Memory, on: &Mechanisms, now: Now) -> Step {
     }
     if memory.baseline.is_none() {
         return Step::Baseline;
+    }
+    if course::is_abandoned(memory) {
+        return finish(memory, on, now, Stop::NeedsHuman);
+    }
+    if let Some((_, question)) = course::open_question(memory) {
+        return Step::Ask(question.id.clone());
     }
     if on.has(Mechanism::Draft) && memory.draft.is_none() {
         return Step::Draft;
@@ -109,6 +132,9 @@ pub fn next(memory: &Memory, on: &Mechanisms, now: Now) -> Step {
         Some(step) => return step,
         None => {}
     }
+    if let Some(step) = change_of_course(memory, on, now) {
+        return step;
+    }
     if now.goal_is_reached {
         return finish(memory, on, now, Stop::Goal);
     }
@@ -119,6 +145,44 @@ pub fn next(memory: &Memory, on: &Mechanisms, now: Now) -> Step {
         return finish(memory, on, now, Stop::Exhausted);
     }
     Step::Propose
+}
+
+/// Whether a candidate may not be crowned before a reviewer has seen it.
+fn needs_review(memory: &Memory, on: &Mechanisms, candidacy: &Candidacy) -> bool {
+    on.has(Mechanism::Review)
+        && has_reviewer(memory)
+        && crate::steps::is_reviewed(candidacy.proposed.role)
+        && course::crown_review(memory, candidacy).is_none()
+}
+
+fn has_reviewer(memory: &Memory) -> bool {
+    memory
+        .opened
+        .as_ref()
+        .is_some_and(|opened| opened.reviewer.is_some())
+}
+
+/// What a round's end calls for before the next begins.
+fn change_of_course(memory: &Memory, on: &Mechanisms, now: Now) -> Option<Step> {
+    if on.has(Mechanism::Process)
+        && let Some((direction, code)) = course::repeated_error(memory)
+    {
+        return Some(Step::CloseDirection(direction, code));
+    }
+    if on.has(Mechanism::Review)
+        && has_reviewer(memory)
+        && let Some((occasion, mark)) = course::review_due(memory, now)
+    {
+        return Some(Step::ReviewCourse(occasion, mark));
+    }
+    if on.has(Mechanism::Process) {
+        match course::rung(memory) {
+            Some(rung @ (Rung::Replan | Rung::OtherFamily)) => return Some(Step::Descend(rung)),
+            // The end of the rounds is mechanism `plateau`'s own.
+            Some(Rung::Stop) | None => {}
+        }
+    }
+    None
 }
 
 /// Seconds that a full scoring is expected to take: the longest so far, at first [`FIRST_SCORING_S`], and never more
@@ -244,10 +308,14 @@ fn is_measured(candidate: &Candidacy) -> bool {
 
 /// Directions that have had their tries without a gain.
 pub fn closed_directions(memory: &Memory) -> Vec<String> {
+    let by_gates = course::closed(memory);
     memory
         .directions()
         .into_iter()
-        .filter(|direction| memory.rounds_without_gain(Some(direction)) >= TRIES_PER_DIRECTION)
+        .filter(|direction| {
+            memory.rounds_without_gain(Some(direction)) >= TRIES_PER_DIRECTION
+                || by_gates.iter().any(|closed| closed == direction)
+        })
         .map(str::to_owned)
         .collect()
 }

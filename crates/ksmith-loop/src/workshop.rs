@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
+use ksmith_agents::review::Reviewer;
 use ksmith_task::{Backend, Instance};
 
 use crate::arena::{Arena, ArenaError, JudgeArena};
 use crate::writer::{CliWriter, FolderWriter, ReplayWriter, SearchWriter, Writer, WriterError};
-use crate::{AgentHost, AgentOptions, Interrupt, Recorder, Sandbox, WriterChoice};
+use crate::{
+    AgentHost, AgentOptions, Interrupt, Recorder, ReviewOptions, ReviewerError, Sandbox, WriterChoice,
+};
 
 /// What a writer is made with.
 #[derive(Debug, Clone)]
@@ -50,6 +53,14 @@ pub trait Workshop {
     /// # Errors
     /// When it cannot be had.
     fn writer(&self, choice: &WriterChoice, setting: &Setting<'_>) -> Result<Box<dyn Writer>, WriterError>;
+
+    /// Makes the reviewer that was asked for; none where nobody is to review.
+    ///
+    /// # Errors
+    /// When it cannot be had.
+    fn reviewer(&self, options: &ReviewOptions) -> Result<Option<Box<dyn Reviewer>>, ReviewerError> {
+        crate::reviewer(options)
+    }
 }
 
 /// The real judge and the built-in writers.

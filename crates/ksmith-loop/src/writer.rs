@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 pub use cli::CliWriter;
 pub use folder::FolderWriter;
+use ksmith_agents::process::Statement;
 use ksmith_task::{Brief, Proposal};
 pub use replay::ReplayWriter;
 pub use search::SearchWriter;
@@ -84,6 +85,11 @@ pub trait Writer: Send {
     /// # Errors
     /// When the writer itself fails; that ends the run as if nothing were left, with a note.
     fn propose(&mut self, brief: &Brief, wanted: usize) -> Result<Vec<Proposal>, WriterError>;
+
+    /// What it said beside the files of its last proposals. Nothing of it is evidence.
+    fn statement(&mut self) -> Statement {
+        Statement::default()
+    }
 }
 
 /// Stands in while the writer is busy elsewhere.

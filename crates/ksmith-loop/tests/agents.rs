@@ -149,10 +149,10 @@ fn an_agent_learns_what_became_of_its_candidates() {
     let body = r#"if grep -q "broken promise" BRIEF.md; then
   grep -q "compile/error" BRIEF.md || exit 0
   ls task/tried/c*/kernel.c > /dev/null || exit 0
-  echo "/* speed 5.0 */" >> candidate/kernel.c
+  echo '#pragma script speed 5.0' >> candidate/kernel.c
   printf 'hypothesis = "mended"\ndirection = "one"\n' > proposal.toml
 else
-  echo "/* leaves compile/error */" >> candidate/kernel.c
+  echo '#pragma script leaves compile/error' >> candidate/kernel.c
   printf 'hypothesis = "broken promise"\ndirection = "one"\n' > proposal.toml
 fi"#;
     let outcome = go(&options(&home, body));

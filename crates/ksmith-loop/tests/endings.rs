@@ -152,7 +152,7 @@ fn the_last_confirmation_fits_into_the_wall_time_or_is_left_out() {
     let champion = memory.champion().unwrap().proposed.candidate.clone();
     let mut at = |spent: f64| {
         memory.spent.wall_s = spent;
-        next(&memory, &"all".parse().unwrap(), Now::default())
+        next(&memory, &"screen,plateau,final".parse().unwrap(), Now::default())
     };
     assert_eq!(at(84.0), Step::Propose);
     // 1.2 scorings and 3 s are kept back.

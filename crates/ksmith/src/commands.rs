@@ -1,6 +1,7 @@
 //! One file per command: an `Args` struct whose doc is the help, and one `run`.
 
 pub(crate) mod abi;
+pub(crate) mod answer;
 pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod completions;
@@ -8,16 +9,19 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod judge;
+pub(crate) mod kda;
 pub(crate) mod lint;
 pub(crate) mod log;
 pub(crate) mod mcp;
 pub(crate) mod new;
 pub(crate) mod place;
+pub(crate) mod postmortem;
 pub(crate) mod probe_kernel;
 pub(crate) mod profile;
 pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod review;
+pub(crate) mod reviewing;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod summary;
@@ -39,6 +43,7 @@ pub(crate) fn dispatch(command: Command, ui: &mut Ui) -> Outcome {
     match command {
         Command::Run(args) => run::run(&args, ui),
         Command::Resume(args) => resume::run(&args, ui),
+        Command::Answer(args) => answer::run(&args, ui),
         Command::Profile(args) => profile::run(&args, ui),
         Command::Judge(args) => judge::run(&args, ui),
         Command::Check(args) => check::run(&args, ui),
@@ -54,6 +59,8 @@ pub(crate) fn dispatch(command: Command, ui: &mut Ui) -> Outcome {
         Command::Lint(args) => lint::run(&args, ui),
         Command::New(args) => new::run(&args, ui),
         Command::Report(args) => report::run(&args, ui),
+        Command::Kda(args) => kda::run(&args, ui),
+        Command::Postmortem(args) => postmortem::run(&args, ui),
         Command::Review(args) => review::run(&args, ui),
         Command::Tool(args) => tool::run(&args, ui),
         Command::Mcp(args) => mcp::run(&args, ui),

@@ -150,23 +150,6 @@ pub struct Profiled {
     pub ms: f64,
 }
 
-/// A reviewer spoke; a reviewer may veto or direct and never promotes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Reviewed {
-    /// The candidate, if one was reviewed.
-    #[serde(default)]
-    pub candidate: Option<String>,
-    /// Who reviewed.
-    pub reviewer: String,
-    /// Whether it objects.
-    pub veto: bool,
-    /// What it says, one sentence each.
-    pub findings: Vec<String>,
-    /// Its whole answer.
-    #[serde(default)]
-    pub text: Option<BlobRef>,
-}
-
 /// The judge decided.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Decided {

@@ -6,13 +6,17 @@
 mod call;
 mod candidate;
 mod measure;
+mod review;
 mod run;
 
 pub use call::{AgentCall, ModelCall, ModelSent, ToolCall};
 pub use candidate::{
-    Checked, Confirmed, Decided, Demoted, Profiled, Promoted, Proposed, Reviewed, Role, Screened, Tested,
+    Checked, Confirmed, Decided, Demoted, Profiled, Promoted, Proposed, Role, Screened, Tested,
 };
 pub use measure::{Arm, ArmTime, BenchStage, Benched, FloorLine, WorkloadGain};
+pub use review::{
+    Answered, Asked, NextEdit, ProcessGate, RaisedFinding, ReviewAttempt, ReviewDetail, Reviewed, Waited,
+};
 pub(crate) use run::is_zero;
 pub use run::{
     Audited, BudgetLimits, BudgetSpent, Closed, Committed, Draft, Interrupted, Note, Outcome, Plan, PlanStep,

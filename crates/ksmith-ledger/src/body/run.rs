@@ -131,6 +131,12 @@ pub struct PlanStep {
     pub step: String,
     /// What must be seen to keep, revise or drop it.
     pub criterion: String,
+    /// Check of the record by which the step is done.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub passes: String,
+    /// Check of the record by which the step is given up.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub fails: String,
 }
 
 /// A seed committed to after the run was opened (one per confirmation).

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::damage::{Cause, Place};
 use super::report::{Chain, Checked, Report, at_file, damage, read};
-use crate::{BlobRef, History, ObjectStore, views};
+use crate::{BlobRef, History, ObjectStore, kda, views};
 
 /// How many records a view may lag behind: the process can die between a record and its views.
 const LAG: usize = 16;
@@ -32,6 +32,8 @@ pub(super) fn check(run_dir: &Path, chain: &Chain, report: &mut Report) -> Check
     let texts = [
         ("draft.md", history.draft().map(|draft| draft.text)),
         ("plan.md", history.plan().map(|plan| plan.text)),
+        (kda::DRAFT_VIEW, history.draft().map(|draft| draft.text)),
+        (kda::PLAN_VIEW, history.plan().map(|plan| plan.text)),
     ];
     for (name, text) in texts {
         copy(run_dir, name, text, report)?;

@@ -299,6 +299,8 @@ pub fn unclosed(run_dir: &Path) -> Ledger {
     let step = PlanStep {
         step: "one pass".into(),
         criterion: "lower bound above 1.01".into(),
+        passes: String::new(),
+        fails: String::new(),
     };
     let text = objects.put(b"# Plan\n").unwrap();
     ledger

@@ -24,6 +24,8 @@ pub struct DraftFacts {
     pub warnings: Vec<String>,
     /// Directions, best first.
     pub directions: Vec<Direction>,
+    /// Directions of the draft that the plan leaves out, each with its reason.
+    pub left_out: Vec<(String, String)>,
     /// What may be spent, in words.
     pub budget: String,
 }

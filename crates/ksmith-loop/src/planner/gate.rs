@@ -1,6 +1,7 @@
 //! Mechanical gates of draft and plan: what must stand in them before any code is written.
 
-use super::plan::steps_of;
+use super::check::Check;
+use super::plan::{LEFT_OUT, steps_of};
 
 /// The six topics of a draft, in order.
 pub const DRAFT_TOPICS: [&str; 6] = [
@@ -81,12 +82,23 @@ pub fn check_plan(text: &str, draft: &str) -> Vec<String> {
                 "the criterion of step {number} names neither a record, a code nor a figure"
             ));
         }
+        for (name, text) in [("pass", &step.passes), ("fail", &step.fails)] {
+            match text.parse::<Check>() {
+                Ok(_) => {}
+                Err(_) if text.is_empty() => findings.push(format!("step {number} has no check to {name}")),
+                Err(error) => findings.push(format!("the check to {name} of step {number}: {error}")),
+            }
+        }
+        if !step.passes.is_empty() && step.passes == step.fails {
+            findings.push(format!("step {number} passes and fails by the same check"));
+        }
     }
+    let left_out = quoted_items(text, LEFT_OUT);
     for direction in directions_of(draft) {
-        if !steps
+        let has_step = steps
             .iter()
-            .any(|step| step.step.contains(&format!("`{direction}`")))
-        {
+            .any(|step| step.step.contains(&format!("`{direction}`")));
+        if !has_step && !left_out.contains(&direction) {
             findings.push(format!("direction `{direction}` of the draft has no step"));
         }
     }
@@ -95,10 +107,15 @@ pub fn check_plan(text: &str, draft: &str) -> Vec<String> {
 
 /// Names of a draft's directions: the first quoted word of each item.
 fn directions_of(draft: &str) -> Vec<String> {
-    let sections = sections(draft);
+    quoted_items(draft, DRAFT_TOPICS[2])
+}
+
+/// The first quoted word of each item of a section.
+fn quoted_items(text: &str, section: &str) -> Vec<String> {
+    let sections = sections(text);
     let lines = sections
         .iter()
-        .find(|(title, _)| title == DRAFT_TOPICS[2])
+        .find(|(title, _)| title == section)
         .map_or(&[][..], |(_, lines)| lines);
     items(lines)
         .filter_map(|line| Some(line.split('`').nth(1)?.to_owned()))
@@ -160,6 +177,7 @@ mod tests {
                     risk: "start-up cost".into(),
                 },
             ],
+            left_out: Vec::new(),
             budget: "60 s, 5 scorings".into(),
         }
     }
@@ -202,11 +220,34 @@ mod tests {
             check_plan(&vague, &draft),
             ["the criterion of step 1 names neither a record, a code nor a figure"]
         );
+        let mut without = facts();
+        without.directions.pop();
+        without.left_out = vec![("threads".into(), "it promises little".into())];
+        let shorter = plan(&without, &plan_steps(&without));
+        assert_eq!(check_plan(&shorter, &draft), Vec::<String>::new());
         let forgotten = text.replace("`threads`", "`thread`");
         assert_eq!(
             check_plan(&forgotten, &draft),
             ["direction `threads` of the draft has no step"]
         );
         assert_eq!(check_plan("# Plan", "")[0], "the plan has no step");
+    }
+
+    #[test]
+    fn a_plan_step_needs_a_check_to_pass_and_another_to_fail() {
+        let draft = draft(&facts());
+        let text = plan(&facts(), &plan_steps(&facts()));
+        let passes = "- Passes: `decided role=flag-control`";
+        for (change, finding) in [
+            ("", "step 1 has no check to pass"),
+            (
+                "- Passes: `left role=flag-control >= 6`",
+                "step 1 passes and fails by the same check",
+            ),
+        ] {
+            assert_eq!(check_plan(&text.replace(passes, change), &draft), [finding]);
+        }
+        let vague = check_plan(&text.replace(passes, "- Passes: `it works`"), &draft);
+        assert!(vague[0].starts_with("the check to pass of step 1: "), "{vague:?}");
     }
 }

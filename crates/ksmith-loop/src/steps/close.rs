@@ -85,6 +85,7 @@ impl Session<'_> {
 pub(crate) fn write_files(run: &Path, signing_key: Option<&Path>) -> Result<Vec<String>, RunError> {
     let mut notes = Vec::new();
     ksmith_ledger::views::write(run)?;
+    ksmith_ledger::kda::write(run)?;
     let history = History::load(run)?;
     if history.closed.is_some() {
         let certificate = Certificate::of(&history)?;

@@ -4,6 +4,7 @@ use ksmith_ledger::{Draft, Plan};
 
 use crate::planner::{self, DraftFacts, WorkloadFact};
 use crate::session::Session;
+use crate::step::closed_directions;
 use crate::{RunError, Stage};
 
 impl Session<'_> {
@@ -30,16 +31,46 @@ impl Session<'_> {
         }
     }
 
+    /// Plans, with a critic where there is a reviewer. Where it leaves decisions to a person, nothing is planned yet:
+    /// the run waits, and comes back here.
     pub(crate) fn plan(&mut self) -> Result<(), RunError> {
         self.stage(Stage::Plan, None);
-        let facts = self.facts()?;
-        let steps = planner::plan_steps(&facts);
-        let text = planner::plan(&facts, &steps);
-        let draft = match &self.memory.draft {
+        let mut facts = self.facts()?;
+        let draft = self.draft_text()?;
+        if self.criticise(&mut facts, &draft)? {
+            self.write_plan(&facts, &draft)?;
+        }
+        Ok(())
+    }
+
+    /// Plans again without the directions that are closed.
+    pub(crate) fn replan(&mut self) -> Result<(), RunError> {
+        self.stage(Stage::Plan, None);
+        let mut facts = self.facts()?;
+        let closed = closed_directions(&self.memory);
+        facts.directions.retain(|direction| {
+            let is_closed = closed.contains(&direction.name);
+            if is_closed {
+                let why = "it is closed: it had its tries without a gain".to_owned();
+                facts.left_out.push((direction.name.clone(), why));
+            }
+            !is_closed
+        });
+        let draft = self.draft_text()?;
+        self.write_plan(&facts, &draft)
+    }
+
+    pub(crate) fn draft_text(&self) -> Result<String, RunError> {
+        Ok(match &self.memory.draft {
             Some(draft) => self.ledger.objects().get_text(draft.text.blob)?,
             None => String::new(),
-        };
-        let findings = planner::check_plan(&text, &draft);
+        })
+    }
+
+    fn write_plan(&mut self, facts: &DraftFacts, draft: &str) -> Result<(), RunError> {
+        let steps = planner::plan_steps(facts);
+        let text = planner::plan(facts, &steps);
+        let findings = planner::check_plan(&text, draft);
         let blob = self.ledger.objects().put(text.as_bytes())?;
         self.write("plan.md", &text)?;
         let accepted = findings.is_empty();
@@ -117,6 +148,7 @@ impl Session<'_> {
                 .map(|audit| audit.findings.clone())
                 .unwrap_or_default(),
             directions,
+            left_out: Vec::new(),
             budget: format!(
                 "{}, {} full scorings, {} USD",
                 if budget.wall_s.is_finite() {

@@ -155,7 +155,12 @@ impl Session<'_> {
         let Some(decided) = self.memory.candidate(id).and_then(|found| found.decided.clone()) else {
             return Err(self.contradiction(MemoryError::UnknownCandidate(id.to_owned())));
         };
-        let tree = self.candidacy(id)?.tree;
+        let proposed = self.candidacy(id)?;
+        let tree = proposed.tree;
+        // Files and verdict must still be those that the gates and the reviewer saw.
+        if decided.verdict.candidate != proposed.digest {
+            return Err(self.contradiction(MemoryError::OtherFiles(id.to_owned())));
+        }
         let previous = self
             .memory
             .champion()

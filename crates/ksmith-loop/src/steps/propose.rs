@@ -41,6 +41,7 @@ impl Session<'_> {
                 Vec::new()
             }
         };
+        self.judgement.statement = self.writer.statement();
         let offered = proposals.len();
         proposals.retain(|proposal| !closed.contains(&proposal.direction));
         proposals.truncate(wanted);
@@ -86,7 +87,13 @@ impl Session<'_> {
         role: Role,
     ) -> Result<(), RunError> {
         let id = format!("c{:04}", self.memory.candidates.len() + 1);
-        let tree = self.ledger.objects().put_tree(&proposal.folder)?;
+        let inspected = self.inspect(proposal, role)?;
+        // Nothing of a folder that holds a secret or a link goes into the record.
+        let tree = if inspected.is_storable {
+            self.ledger.objects().put_tree(&proposal.folder)?
+        } else {
+            self.ledger.objects().put_files([])?
+        };
         let folder = self.dir().join("candidates").join(&id);
         if folder.exists() {
             std::fs::remove_dir_all(&folder).map_err(RunError::io("remove", &folder))?;
@@ -99,7 +106,7 @@ impl Session<'_> {
             Role::Candidate | Role::Seed | Role::Baseline => self.writer.name(),
         };
         self.append(Proposed {
-            candidate: id,
+            candidate: id.clone(),
             role,
             round,
             parents: proposal.parent.iter().cloned().collect(),
@@ -113,7 +120,7 @@ impl Session<'_> {
             consulted: Vec::new(),
             detail: serde_json::Value::Null,
         })?;
-        Ok(())
+        self.refuse(&id, inspected)
     }
 
     /// Compiles a round before any of it is timed.
@@ -156,6 +163,11 @@ impl Session<'_> {
         let notes = closed
             .iter()
             .map(|direction| format!("direction `{direction}` is closed: it had its tries without a gain"))
+            .chain(crate::course::directives(&self.memory))
+            .chain(
+                crate::course::decided(&self.memory)
+                    .map(|(key, choice)| format!("decided by a person: {key}: {choice}")),
+            )
             .collect();
         Ok(Brief {
             instance: self.instance.id(),
@@ -196,6 +208,9 @@ impl Session<'_> {
     fn outcome(&self, candidacy: &Candidacy, with_evidence: bool) -> Outcome {
         let proposed = &candidacy.proposed;
         let (verdict, code, measured) = match (&candidacy.decided, &candidacy.screened) {
+            (None, _) if candidacy.refused.is_some() => {
+                ("reject", candidacy.refused.clone().unwrap_or_default(), None)
+            }
             (Some(decided), _) => (
                 word(decided.verdict.verdict),
                 decided.verdict.code.clone(),

@@ -206,7 +206,8 @@ impl ScriptedArena {
                 .map(|control| over(Some(control))),
             gates: vec![gate(Gate::Compile, None), gate(Gate::Hidden, failed)],
             task: Digest::of(b"task"),
-            candidate: Digest::of(text.as_bytes()),
+            candidate: ksmith_task::Candidate::load(&entrant.folder)
+                .map_or(Digest::of(text.as_bytes()), |candidate| candidate.digest()),
             judge: Digest::of(b"judge"),
             device: Digest::of(b"device"),
         }
@@ -358,7 +359,8 @@ impl Writer for ScriptedWriter {
                 let id = text.replace("again ", "");
                 std::fs::write(
                     folder.join("kernel.c"),
-                    format!("/* {id} */\nvoid softmax(void) {{}}\n"),
+                    // No comment: a source that differs in comments only is the same candidate.
+                    format!("#pragma script {id}\nvoid softmax(void) {{}}\n"),
                 )
                 .unwrap();
                 Proposal {
@@ -409,6 +411,7 @@ impl Home {
             seed: 0,
             writer: WriterChoice::Search,
             mechanisms: Mechanisms::all(),
+            review: ksmith_loop::ReviewOptions::default(),
             sandbox: Sandbox::Required,
             agents: AgentOptions::default(),
             agent_host: AgentHost::default(),

@@ -176,7 +176,16 @@ fn gist(entry: &ksmith_ledger::Entry) -> String {
                 .map_or_else(String::new, |gain| format!(" {}", show_gain(gain)))
         ),
         Entry::Profiled(profiled) => format!("{} by {}", profiled.candidate, profiled.tool),
-        Entry::Reviewed(reviewed) => format!("{} veto {}", reviewed.reviewer, reviewed.veto),
+        Entry::Reviewed(reviewed) => {
+            let (occasion, outcome) = reviewed.detail.as_ref().map_or(("", ""), |detail| {
+                (detail.occasion.as_str(), detail.outcome.as_str())
+            });
+            format!(
+                "{} {occasion} {} {outcome}",
+                reviewed.reviewer,
+                reviewed.candidate.as_deref().unwrap_or("-")
+            )
+        }
         Entry::Decided(decided) => format!("{} {}", decided.candidate, decided.reason),
         Entry::Confirmed(confirmed) => format!("{} {}", confirmed.candidate, confirmed.reason),
         Entry::Promoted(promoted) => promoted.candidate.clone(),
@@ -185,6 +194,19 @@ fn gist(entry: &ksmith_ledger::Entry) -> String {
         Entry::Interrupted(interrupted) => interrupted.reason.clone(),
         Entry::BudgetSpent(budget) => format!("{:.1} s, {} scorings", budget.wall_s, budget.candidates),
         Entry::Note(note) => note.text.clone(),
+        Entry::ProcessGate(gate) => format!(
+            "{} {}: {}",
+            gate.candidate.as_deref().unwrap_or("-"),
+            gate.code,
+            gate.detail
+        ),
+        Entry::Waited(waited) => format!("{:.1} s for {}", waited.seconds, waited.what),
+        Entry::Asked(asked) => format!("{}: {}", asked.id, asked.text),
+        Entry::Answered(answered) => format!(
+            "{}: {}",
+            answered.id,
+            answered.answer.as_deref().unwrap_or("nobody answered in time")
+        ),
         Entry::AgentCall(call) => format!("{} {}", call.agent, call.purpose),
         Entry::ModelSent(sent) => format!("{} {} to {}", sent.call, sent.role, sent.model),
         Entry::ModelCall(call) => format!(

@@ -3,60 +3,148 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use clap::ValueEnum;
-use ksmith_task::{ExitCode, ambiguity};
+use ksmith_loop::{ContractReview, ReviewerChoice, contract_digest, review_contract};
+use ksmith_report::clean_line;
+use ksmith_task::{Ambiguity, ExitCode, Task, ambiguity};
 use serde_json::json;
 
-use super::Outcome;
+use super::reviewing::ReviewArgs;
+use super::{Outcome, place};
+use crate::failure::Failure;
 use crate::ui::Ui;
 
-/// Who reviews.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Reviewer {
-    /// Rules; no model
-    Lint,
-}
-
-/// List what a contract leaves open, in ten named classes
+/// List what a contract leaves open, and record how it is resolved
 ///
-/// Each class is a question with the answer that holds as things stand, whether the contract itself says so, and the
-/// keys that would settle it. Changes nothing.
+/// The built-in reviewer `lint` goes through ten named classes: each is a question with the answer that holds as things
+/// stand, whether the contract itself says so, and the keys that would settle it. A command as reviewer reads the
+/// contract in a box that it cannot write to, and names at least three ambiguities or every class that it looked at;
+/// its answer is kept under `.ksmith/reviews`, and a run of this contract begins once each ambiguity has a resolution.
+/// The task's files are never changed.
 ///
 /// Example: ksmith review tasks/softmax --reviewer lint
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The task's folder or its task.toml
     task: PathBuf,
-    /// Who reviews
-    #[arg(long, value_enum, default_value = "lint")]
-    reviewer: Reviewer,
+    #[command(flatten)]
+    review: ReviewArgs,
+    /// Resolve an ambiguity of the kept review, for example `rounding=to even`; nobody is asked again
+    #[arg(long = "resolve", value_name = "KEY=TEXT")]
+    resolve: Vec<String>,
+    /// Resolve what is left as it stands; nobody is asked again
+    #[arg(long)]
+    accept_rest: bool,
 }
 
 pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
     let task = ksmith_loop::load(&args.task)?;
-    let (name, classes) = match args.reviewer {
-        Reviewer::Lint => ("lint", ambiguity(&task)),
-    };
-    let open = classes.iter().filter(|class| !class.settled).count();
-    ui.result(
-        &json!({ "reviewer": name, "open": open, "classes": classes }),
-        || {
-            let mut text = String::new();
-            for class in &classes {
-                let state = if class.settled { "settled" } else { "OPEN" };
-                let _ = writeln!(
-                    text,
-                    "{state:<8} {}\n         {}",
-                    class.class.question(),
-                    class.answer
-                );
-                if !class.settled && !class.keys.is_empty() {
-                    let _ = writeln!(text, "         settle it with: {}", class.keys.join(", "));
-                }
-            }
-            let _ = writeln!(text, "{open} of {} classes rest on a default.", classes.len());
-            text
-        },
-    )?;
+    let classes = ambiguity(&task);
+    if !args.resolve.is_empty() || args.accept_rest {
+        let review = resolve(args, &task)?;
+        return show(&review, &classes, ui);
+    }
+    let options = args.review.options();
+    let review = review_contract(&task, &options)?;
+    // The rules say nothing that the contract's defaults do not answer: they block no run.
+    if options.reviewer != ReviewerChoice::Lint {
+        let path = review.keep(&place::home())?;
+        ui.note(&format!("kept as {}", path.display()));
+    }
+    show(&review, &classes, ui)
+}
+
+fn resolve(args: &Args, task: &Task) -> Result<ContractReview, Failure> {
+    let home = place::home();
+    let mut review = ContractReview::find(&home, contract_digest(task))?.ok_or_else(|| {
+        Failure::usage("this contract has no kept review")
+            .hint("Review it first: `ksmith review TASK --reviewer COMMAND`. An edited contract needs a new review.")
+    })?;
+    for pair in &args.resolve {
+        let (key, text) = pair
+            .split_once('=')
+            .ok_or_else(|| Failure::usage(format!("`{pair}` resolves nothing; expected `KEY=TEXT`")))?;
+        review.resolve(key.trim(), text)?;
+    }
+    if args.accept_rest {
+        let open: Vec<String> = review.open().into_iter().map(str::to_owned).collect();
+        for key in open {
+            review.resolve(&key, "left as it stands")?;
+        }
+    }
+    review.keep(&home)?;
+    Ok(review)
+}
+
+fn show(review: &ContractReview, classes: &[Ambiguity], ui: &mut Ui) -> Outcome {
+    let open = review.open().len();
+    let value = json!({
+        "reviewer": review.reviewer,
+        "vendor": review.vendor,
+        "open": open,
+        "ambiguities": review.ambiguities,
+        "checked": review.checked,
+        "unchecked": review.unchecked,
+        "classes": classes,
+        "lint": review.lint,
+        "failed_attempts": review.failed_attempts,
+    });
+    ui.result(&value, || text(review, classes, open))?;
     Ok(ExitCode::Done)
+}
+
+fn text(review: &ContractReview, classes: &[Ambiguity], open: usize) -> String {
+    let mut text = String::new();
+    for class in classes {
+        let state = if class.settled { "settled" } else { "default" };
+        let _ = writeln!(
+            text,
+            "{state:<8} {}\n         {}",
+            class.class.question(),
+            class.answer
+        );
+        if !class.settled && !class.keys.is_empty() {
+            let _ = writeln!(text, "         settle it with: {}", class.keys.join(", "));
+        }
+    }
+    for line in &review.lint {
+        let _ = writeln!(text, "lint     {}", clean_line(line));
+    }
+    if review.reviewer == ReviewerChoice::Lint.to_string() {
+        let _ = writeln!(text, "{open} of {} classes rest on a default.", classes.len());
+        return text;
+    }
+    for found in &review.ambiguities {
+        let state = if found.resolution.is_some() {
+            "resolved"
+        } else {
+            "OPEN"
+        };
+        let ambiguity = &found.ambiguity;
+        let _ = writeln!(
+            text,
+            "{state:<8} {} ({}, {}): {}",
+            clean_line(&ambiguity.key),
+            clean_line(&ambiguity.class),
+            clean_line(&ambiguity.place),
+            clean_line(&ambiguity.question)
+        );
+        for reading in &ambiguity.readings {
+            let _ = writeln!(text, "         - {}", clean_line(reading));
+        }
+        match &found.resolution {
+            Some(resolution) => {
+                let _ = writeln!(text, "         resolution: {}", clean_line(resolution));
+            }
+            None => {
+                let _ = writeln!(text, "         suggestion: {}", clean_line(&ambiguity.suggestion));
+            }
+        }
+    }
+    let _ = writeln!(
+        text,
+        "{open} of {} ambiguities of {} are open.",
+        review.ambiguities.len(),
+        clean_line(&review.reviewer)
+    );
+    text
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use ksmith_loop::{AgentOptions, Approve, Mechanisms, RunOptions, Sandbox, TypePick, WriterChoice};
 use ksmith_task::Backend;
 
+use super::reviewing::ReviewArgs;
 use super::{Outcome, place, summary};
 use crate::live::Live;
 use crate::ui::Ui;
@@ -49,6 +50,8 @@ pub(crate) struct Args {
     /// Which optional parts are on: `all`, `none` (the goal-only control), or a list such as draft,plan,screen
     #[arg(long, default_value = "all", value_name = "LIST")]
     mechanisms: Mechanisms,
+    #[command(flatten)]
+    review: ReviewArgs,
     /// Run candidates and agents without a sandbox where the kernel gives none; every record and report shows it
     #[arg(long)]
     unsandboxed: bool,
@@ -112,6 +115,7 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
         seed: args.seed,
         writer: args.writer.clone(),
         mechanisms: args.mechanisms.clone(),
+        review: args.review.options(),
         sandbox: sandbox(args.unsandboxed),
         agents: args.agent.options(),
         agent_host: place::agent_host(ui),
