@@ -60,6 +60,8 @@ pub(crate) enum Command {
     Tool(commands::tool::Args),
     Mcp(commands::mcp::Args),
     Kda(commands::kda::Args),
+    Know(commands::know::Args),
+    Lore(commands::lore::Args),
     Toolchain(commands::toolchain::Args),
     Completions(commands::completions::Args),
     #[command(hide = true)]

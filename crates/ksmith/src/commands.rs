@@ -10,8 +10,10 @@ pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod judge;
 pub(crate) mod kda;
+pub(crate) mod know;
 pub(crate) mod lint;
 pub(crate) mod log;
+pub(crate) mod lore;
 pub(crate) mod mcp;
 pub(crate) mod new;
 pub(crate) mod place;
@@ -59,6 +61,8 @@ pub(crate) fn dispatch(command: Command, ui: &mut Ui) -> Outcome {
         Command::Lint(args) => lint::run(&args, ui),
         Command::New(args) => new::run(&args, ui),
         Command::Report(args) => report::run(&args, ui),
+        Command::Know(args) => know::run(&args, ui),
+        Command::Lore(args) => lore::run(&args, ui),
         Command::Kda(args) => kda::run(&args, ui),
         Command::Postmortem(args) => postmortem::run(&args, ui),
         Command::Review(args) => review::run(&args, ui),

@@ -188,7 +188,7 @@ fn a_command_that_does_not_exist_is_found() {
     for missing in [
         "profile --impart FILE",
         "doctor --safely",
-        "lore",
+        "ablate",
         "toolchain rocm",
     ] {
         assert!(wrong(&words(missing)).is_some(), "{missing}");

@@ -88,7 +88,7 @@ impl AgentArgs {
     }
 }
 
-fn parse_backend(text: &str) -> Result<Backend, String> {
+pub(crate) fn parse_backend(text: &str) -> Result<Backend, String> {
     [Backend::Cpu, Backend::Cuda]
         .into_iter()
         .find(|backend| backend.name() == text)
