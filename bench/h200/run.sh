@@ -4,6 +4,7 @@
 #
 #   bench/h200/run.sh BINARY [SECONDS] [OPERATOR[:TYPE]…]
 #
+# MECHANISMS=screen leaves flag control and last confirmation out: half the time, and no figure over the flag control.
 # BINARY is `ksmith`; SECONDS is the wall time of one run (default 60); operators default to the list below. Results lie
 # in $OUT (default ./h200-out): runs.tar.gz with one trimmed run per operator and dtype, results.jsonl, log.txt.
 uname -r
@@ -39,7 +40,7 @@ one() { # OPERATOR TYPE: one run; its last line of JSON goes to results.jsonl.
   [ -n "$type" ] && arguments+=(--type "T=$type")
   mkdir -p "$dir"
   (cd "$dir" && "$binary" run "$here/../../tasks/$task" --backend cuda "${arguments[@]}" --wall "${seconds}s" --seed 1 \
-    --json >result.json)
+    --mechanisms "${MECHANISMS:-screen,flag-control,final}" --json >result.json)
   local code=$?
   [ -s "$dir/result.json" ] && { tr -d '\n' <"$dir/result.json"; echo; } >>"$out/results.jsonl"
   return $code
@@ -67,4 +68,5 @@ for operator in "${operators[@]}"; do
   pack >/dev/null
 done
 pack
+python3 "$here/table.py" "$state/runs" | tee "$out/table.md"
 tail -n 40 "$out/log.txt"

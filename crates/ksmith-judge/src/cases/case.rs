@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ksmith_task::expr::Value;
 use ksmith_task::{Bound, DType, Fill, Role, ScalarValue, Tensor};
+use rayon::prelude::*;
 
 use super::draw::{Target, draw};
 use super::layout::{POISONS, scatter};
@@ -195,10 +196,20 @@ fn scalar_draw(dtype: DType, values: &Values) -> ScalarDraw {
     }
 }
 
+/// Elements encoded by one thread at a time.
+const PART: usize = 1 << 16;
+
 /// The storage of an input as it is revealed.
 pub fn storage(tensor: &Tensor, values: &Values) -> Vec<u8> {
-    let mut elements = vec![0; tensor.len() * tensor.dtype.bytes()];
-    number::encode(tensor.dtype, values, &mut elements);
+    let width = tensor.dtype.bytes();
+    let mut elements = vec![0; tensor.len() * width];
+    match values {
+        Values::Real(values) => elements
+            .par_chunks_mut(PART * width)
+            .zip(values.par_chunks(PART))
+            .for_each(|(bytes, values)| number::encode_reals(tensor.dtype, values, bytes)),
+        Values::Whole(_) => number::encode(tensor.dtype, values, &mut elements),
+    }
     if tensor.is_contiguous() && elements.len() == tensor.extent_bytes {
         return elements;
     }

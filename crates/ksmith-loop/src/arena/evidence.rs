@@ -2,8 +2,8 @@
 
 use ksmith_judge::bench::{Comparison, Report, Role, Stage, StageReport};
 use ksmith_ledger::{
-    Arm, ArmTime, BenchStage, Benched, Checked, Entry, Gate, GateResult, ObjectError, ObjectStore, Speedup,
-    Tested, Verdict, WorkloadGain,
+    Arm, ArmTime, BenchStage, Benched, Checked, Entry, Gate, GateResult, ObjectError, ObjectStore, Scope,
+    Speedup, Tested, Verdict, WorkloadGain,
 };
 
 use super::Evidence;
@@ -56,7 +56,14 @@ pub(super) fn of(
         let stages = [Some(&report.decision), report.confirmation.as_ref()];
         for stage in stages.into_iter().flatten() {
             alpha = stage.alpha;
-            records.push(Entry::Benched(bench(id, champion, stage, &benched, workloads)));
+            records.push(Entry::Benched(bench(
+                id,
+                champion,
+                stage,
+                &benched,
+                workloads,
+                verdict.scope,
+            )));
         }
     }
     Evidence {
@@ -146,6 +153,7 @@ fn bench(
     stage: &StageReport,
     gates: &[GateResult],
     workloads: &[(String, f64)],
+    scope: Scope,
 ) -> Benched {
     let look = stage.looks.last();
     let name = |index: usize| {
@@ -193,7 +201,7 @@ fn bench(
                 over_flag_control: part(stage.over_flag_control.as_ref(), index),
             })
             .collect(),
-        times: times(stage, champion.is_none(), &name),
+        times: times(stage, champion.is_none(), scope, &name),
         floor: Vec::new(),
         code: failed(gates),
         ms: stage.record.seconds * 1e3,
@@ -240,7 +248,12 @@ fn ratios(point: f64, lower: f64, upper: f64) -> Speedup {
 }
 
 /// Plain times of each arm on each workload, from the unpreempted calls.
-fn times(stage: &StageReport, champion_is_baseline: bool, name: &dyn Fn(usize) -> String) -> Vec<ArmTime> {
+fn times(
+    stage: &StageReport,
+    champion_is_baseline: bool,
+    scope: Scope,
+    name: &dyn Fn(usize) -> String,
+) -> Vec<ArmTime> {
     let mut times = Vec::new();
     let mut keys: Vec<(u32, Role)> = Vec::new();
     for lane in stage.record.sets.iter().flat_map(|set| &set.lanes) {
@@ -268,18 +281,22 @@ fn times(stage: &StageReport, champion_is_baseline: bool, name: &dyn Fn(usize) -
             Role::Baseline => Arm::Baseline,
             Role::FlagControl => Arm::FlagControl,
         };
-        if let Some(time) = summary(&microseconds, name(workload as usize), arm) {
+        if let Some(time) = summary(&microseconds, name(workload as usize), arm, scope) {
             times.push(time);
         }
     }
     times
 }
 
-fn summary(sorted: &[f64], workload: String, arm: Arm) -> Option<ArmTime> {
+fn summary(sorted: &[f64], workload: String, arm: Arm, scope: Scope) -> Option<ArmTime> {
     let quantile = |q: f64| {
         sorted
             .get(((sorted.len().saturating_sub(1)) as f64 * q).round() as usize)
             .copied()
+    };
+    let (clock, lane) = match scope {
+        Scope::Cpu => ("wall", "challenge"),
+        Scope::Cuda => ("event", "cold-l2"),
     };
     let calls = sorted.len() as f64;
     let mean = sorted.iter().sum::<f64>() / calls.max(1.0);
@@ -288,8 +305,8 @@ fn summary(sorted: &[f64], workload: String, arm: Arm) -> Option<ArmTime> {
         workload,
         arm,
         name: None,
-        clock: "wall".into(),
-        lane: "challenge".into(),
+        clock: clock.into(),
+        lane: lane.into(),
         calls: sorted.len() as u64,
         median_us: quantile(0.5)?,
         mean_us: mean,
@@ -324,12 +341,18 @@ mod tests {
 
     #[test]
     fn a_summary_is_of_the_sorted_calls() {
-        let time = summary(&[1.0, 2.0, 3.0, 4.0, 100.0], "host".into(), Arm::Candidate).unwrap();
+        let time = summary(
+            &[1.0, 2.0, 3.0, 4.0, 100.0],
+            "host".into(),
+            Arm::Candidate,
+            Scope::Cpu,
+        )
+        .unwrap();
         assert_eq!(
             (time.calls, time.min_us, time.median_us, time.p90_us),
             (5, 1.0, 3.0, 100.0)
         );
         assert_eq!(time.mean_us, 22.0);
-        assert_eq!(summary(&[], "host".into(), Arm::Candidate), None);
+        assert_eq!(summary(&[], "host".into(), Arm::Candidate, Scope::Cpu), None);
     }
 }

@@ -36,11 +36,7 @@ const FLAG_SETS: [&[&str]; 6] = [
 ];
 
 /// The same for device code.
-const DEVICE_FLAG_SETS: [&[&str]; 3] = [
-    &["--use_fast_math"],
-    &["--extra-device-vectorization"],
-    &["--use_fast_math", "--extra-device-vectorization"],
-];
+const DEVICE_FLAG_SETS: [&[&str]; 2] = [&["--use_fast_math"], &["--extra-device-vectorization"]];
 
 impl Session<'_> {
     pub(crate) fn propose_flag_control(&mut self) -> Result<(), RunError> {
