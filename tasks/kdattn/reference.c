@@ -19,6 +19,8 @@ void reference(const double *q, const double *k, const double *v, const double *
             const double *query = q + (h * tokens + t) * dk, *key = k + (h * tokens + t) * dk;
             const double *decay = g + (h * tokens + t) * dk, *value = v + (h * tokens + t) * dv;
             double gate = beta[h * tokens + t], qq = 1e-6, kk = 1e-6, slowest = 0.0, steepest = 0.0;
+            /* Columns side by side: the contract has at most 128 of them. */
+            double before[128], seen[128], after[128], read[128], delta[128];
             for (int64_t i = 0; i < dk; i++) {
                 qq += query[i] * query[i];
                 kk += key[i] * key[i];
@@ -26,23 +28,30 @@ void reference(const double *q, const double *k, const double *v, const double *
                 steepest = fmax(steepest, fabs(decay[i]) * exp(decay[i]));
             }
             double q_factor = 1.0 / sqrt(qq) / sqrt((double)dk), k_factor = 1.0 / sqrt(kk);
+            for (int64_t j = 0; j < dv; j++) before[j] = seen[j] = after[j] = read[j] = 0.0;
+            for (int64_t i = 0; i < dk; i++) {
+                double kept = exp(decay[i]);
+                double *row = state + i * dv;
+                for (int64_t j = 0; j < dv; j++) {
+                    before[j] += row[j] * row[j];
+                    row[j] *= kept;
+                    seen[j] += row[j] * key[i] * k_factor;
+                }
+            }
+            for (int64_t j = 0; j < dv; j++) delta[j] = gate * (value[j] - seen[j]);
+            for (int64_t i = 0; i < dk; i++) {
+                double *row = state + i * dv;
+                for (int64_t j = 0; j < dv; j++) {
+                    row[j] += key[i] * k_factor * delta[j];
+                    after[j] += row[j] * row[j];
+                    read[j] += row[j] * query[i] * q_factor;
+                }
+            }
             for (int64_t j = 0; j < dv; j++) {
-                double before = 0.0, seen = 0.0, after = 0.0, read = 0.0;
-                for (int64_t i = 0; i < dk; i++) {
-                    before += state[i * dv + j] * state[i * dv + j];
-                    state[i * dv + j] *= exp(decay[i]);
-                    seen += state[i * dv + j] * key[i] * k_factor;
-                }
-                double delta = gate * (value[j] - seen);
-                for (int64_t i = 0; i < dk; i++) {
-                    state[i * dv + j] += key[i] * k_factor * delta;
-                    after += state[i * dv + j] * state[i * dv + j];
-                    read += state[i * dv + j] * query[i] * q_factor;
-                }
-                o[(h * tokens + t) * dv + j] = read;
-                double size = sqrt(before) * slowest + gate * fabs(value[j]) + sqrt(after);
-                error[j] = hypot(slowest * error[j], chain * size + steepest * sqrt(before));
-                o_scale[(h * tokens + t) * dv + j] = (error[j] + chain * sqrt(after)) / sqrt((double)dk);
+                o[(h * tokens + t) * dv + j] = read[j];
+                double size = sqrt(before[j]) * slowest + gate * fabs(value[j]) + sqrt(after[j]);
+                error[j] = hypot(slowest * error[j], chain * size + steepest * sqrt(before[j]));
+                o_scale[(h * tokens + t) * dv + j] = (error[j] + chain * sqrt(after[j])) / sqrt((double)dk);
             }
         }
         for (int64_t i = dk - 1; i >= 0; i--)

@@ -6,6 +6,7 @@
 )]
 
 mod aa;
+mod bundle;
 mod delay;
 mod record;
 mod redteam;
@@ -33,6 +34,8 @@ enum Chore {
     RecordAa(record::RecordArgs),
     /// Run every cheat and every honest candidate through the judge
     Redteam(redteam::RedteamArgs),
+    /// Compile CUDA candidates and resolve their launch plans for a machine without compilers
+    Bundle(bundle::BundleArgs),
     /// Remove each gate of the judge in turn and see what gets through
     Mutation(redteam::MutationArgs),
     /// Score the offline agent's strategy on recorded spaces, out of sample
@@ -43,12 +46,13 @@ enum Chore {
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
-    ksmith_box::intercept_with(&[ksmith_worker::cpu::ROLE]);
+    ksmith_box::intercept_with(&[ksmith_worker::cpu::ROLE, ksmith_worker::cuda::COMPILE_ROLE]);
     let done = match Args::parse().chore {
         Chore::Aa(args) => aa::aa(&args),
         Chore::Power(args) => aa::power(&args),
         Chore::RecordAa(args) => record::run(&args),
         Chore::Redteam(args) => redteam::redteam(&args),
+        Chore::Bundle(args) => bundle::bundle(&args),
         Chore::Mutation(args) => redteam::mutation(&args),
         Chore::Spaces(args) => spaces::spaces(&args),
     };

@@ -220,7 +220,7 @@ pub fn first_failure(verdict: &Verdict) -> Option<String> {
 /// When nothing can be judged here.
 pub fn audit(task: &Task, sandbox: Sandbox) -> Result<Vec<(String, Audited)>, RunError> {
     let mut audits = Vec::new();
-    for instance in task.instances() {
+    for instance in task.instances_on(Backend::Cpu, &[])? {
         let state = scratch("audit")?;
         let mut arena = JudgeArena::open(&instance, Backend::Cpu, state.path(), sandbox)?;
         audits.push((instance.id(), arena.audit()?));
@@ -233,7 +233,7 @@ pub fn audit(task: &Task, sandbox: Sandbox) -> Result<Vec<(String, Audited)>, Ru
 /// # Errors
 /// When none does.
 pub fn first_instance(task: &Task, types: &[TypePick]) -> Result<Instance, RunError> {
-    choose(task, types)?
+    choose(task, None, types)?
         .into_iter()
         .next()
         .ok_or_else(|| RunError::Internal("a task without instances".into()))

@@ -62,7 +62,7 @@ pub fn run_with(
     progress: &mut dyn Progress,
 ) -> Result<RunOutcome, RunError> {
     let task = load(&options.task)?;
-    let instances = choose(&task, &options.types)?;
+    let instances = choose(&task, Some(options.backend), &options.types)?;
     for instance in &instances {
         allows_something(budget(instance, options))?;
     }
@@ -99,7 +99,7 @@ pub(crate) fn run_first(
     progress: &mut dyn Progress,
 ) -> Result<InstanceOutcome, RunError> {
     let task = load(&options.task)?;
-    let instances = choose(&task, &options.types)?;
+    let instances = choose(&task, Some(options.backend), &options.types)?;
     let Some(first) = instances.first() else {
         return Err(RunError::Internal("a task without instances".into()));
     };
@@ -157,13 +157,20 @@ fn unfinished(done: &[InstanceOutcome], left: &[Instance], progress: &mut dyn Pr
     }
 }
 
-/// The instances that the user asked for.
-pub(crate) fn choose(task: &Task, types: &[TypePick]) -> Result<Vec<Instance>, RunError> {
+/// The instances that fit the fixed dtypes, on one backend or on any.
+pub(crate) fn choose(
+    task: &Task,
+    backend: Option<Backend>,
+    types: &[TypePick],
+) -> Result<Vec<Instance>, RunError> {
     let pins: Vec<_> = types
         .iter()
         .map(|pick| (pick.variable.clone(), pick.dtype))
         .collect();
-    Ok(task.instances_with(&pins)?)
+    Ok(match backend {
+        Some(backend) => task.instances_on(backend, &pins)?,
+        None => task.instances_with(&pins)?,
+    })
 }
 
 fn budget(instance: &Instance, options: &RunOptions) -> Budget {

@@ -12,11 +12,11 @@ use ksmith_task::contract::Backend;
 use ksmith_task::expr::Env;
 use ksmith_task::{Brief, Candidate, DType, Digest, Instance, Proposal, Task};
 
-use crate::folder::write_manifest;
+use crate::folder::{write_cuda, write_manifest};
 use crate::history::{History, with_label};
 use crate::manifest::WORKERS;
 use crate::prior::{Setting, predict};
-use crate::render::render;
+use crate::render::{Rendered, render};
 use crate::rewrite::{self, Rewrite};
 use crate::signature::bind;
 use crate::strategy::{Ranked, Settings, next_with_seeds};
@@ -55,6 +55,7 @@ pub struct SearchAgent {
 struct Prepared {
     task: PathBuf,
     instance: String,
+    backend: Backend,
     directions: Vec<Line>,
 }
 
@@ -115,7 +116,7 @@ impl SearchAgent {
 
     /// Writes up to `wanted` candidates of one direction into folders below `brief.out`; none if nothing is left.
     pub fn propose(&mut self, brief: &Brief, wanted: usize) -> Result<Vec<Proposal>, SearchError> {
-        if brief.backend != Backend::Cpu || wanted == 0 {
+        if wanted == 0 {
             return Ok(Vec::new());
         }
         self.prepare(brief)?;
@@ -188,33 +189,29 @@ impl SearchAgent {
         let mut seen = BTreeSet::new();
         let mut proposals = Vec::new();
         for config in configs {
-            let text = render(
-                &self.library,
-                &fitted.structure,
-                &fitted.binding,
-                &config,
-                &self.facts,
-            )?;
-            let body = text.split_once('\n').map_or(text.as_str(), |(_, body)| body);
-            if !seen.insert(Digest::of(body.as_bytes())) {
+            let Rendered { source, plan } =
+                render(&self.library, &fitted.structure, &fitted.binding, &config, &self.facts)?;
+            let body = source.split_once('\n').map_or(source.as_str(), |(_, body)| body);
+            let whole = format!("{body}{}", plan.as_deref().unwrap_or_default());
+            if !seen.insert(Digest::of(whole.as_bytes())) {
                 continue;
             }
             let folder = brief.out.join(format!("{:02}", proposals.len()));
-            let flags: Vec<String> = FLAGS
-                .iter()
-                .map(|flag| (*flag).to_owned())
-                .chain(fitted.structure.manifest.flags.iter().cloned())
-                .chain((config.get(WORKERS) > Some(1)).then(|| "-fopenmp".to_owned()))
-                .collect();
-            write_manifest(
-                &folder,
-                &["kernel.c".to_owned()],
-                &fitted.binding.entry,
-                &flags,
-                &[],
-            )?;
-            let path = folder.join("kernel.c");
-            fs::write(&path, text).map_err(SearchError::io("write", &path))?;
+            let own = &fitted.structure.manifest.flags;
+            if let Some(plan) = plan {
+                write_cuda(&folder, &source, own, &plan)?;
+            } else {
+                let flags: Vec<String> = FLAGS
+                    .iter()
+                    .map(|flag| (*flag).to_owned())
+                    .chain(own.iter().cloned())
+                    .chain((config.get(WORKERS) > Some(1)).then(|| "-fopenmp".to_owned()))
+                    .collect();
+                let sources = ["kernel.c".to_owned()];
+                write_manifest(&folder, &sources, &fitted.binding.entry, &flags, &[])?;
+                let path = folder.join("kernel.c");
+                fs::write(&path, source).map_err(SearchError::io("write", &path))?;
+            }
             let prior = fitted
                 .space
                 .configs
@@ -246,10 +243,9 @@ impl SearchAgent {
     }
 
     fn prepare(&mut self, brief: &Brief) -> Result<&Prepared, SearchError> {
-        let fresh = self
-            .prepared
-            .take()
-            .filter(|known| known.task == brief.task && known.instance == brief.instance);
+        let fresh = self.prepared.take().filter(|known| {
+            known.task == brief.task && known.instance == brief.instance && known.backend == brief.backend
+        });
         let prepared = match fresh {
             Some(known) => known,
             None => self.prepared_for(brief)?,
@@ -264,7 +260,11 @@ impl SearchAgent {
             .into_iter()
             .find(|instance| instance.id() == brief.instance)
             .ok_or_else(|| SearchError::Instance(brief.instance.clone()))?;
-        let baseline = baseline_of(&task)?;
+        // Source rewrites are of C.
+        let baseline = match brief.backend {
+            Backend::Cpu => baseline_of(&task)?,
+            Backend::Cuda => None,
+        };
         let entry = baseline
             .as_ref()
             .and_then(Candidate::cpu)
@@ -293,6 +293,7 @@ impl SearchAgent {
         Ok(Prepared {
             task: brief.task.clone(),
             instance: brief.instance.clone(),
+            backend: brief.backend,
             directions,
         })
     }
@@ -300,6 +301,9 @@ impl SearchAgent {
     fn fit(&self, brief: &Brief, instance: &Instance, structure: &Structure, entry: &str) -> Option<Line> {
         let manifest = &structure.manifest;
         let contract = instance.task().contract();
+        if manifest.backend != brief.backend {
+            return None;
+        }
         let meant = manifest.operators.contains(&contract.name);
         if !meant && manifest.family != contract.family {
             return None;

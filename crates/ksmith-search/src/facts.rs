@@ -24,6 +24,8 @@ pub struct Facts {
     pub l3_bytes: i64,
     /// Threads that a candidate may use.
     pub threads: i64,
+    /// Compute capability of the first GPU times ten (90 for 9.0); 0 without one.
+    pub sm: i64,
 }
 
 impl Facts {
@@ -59,6 +61,11 @@ impl Facts {
             l2_bytes: cache(2, 512 << 10),
             l3_bytes: cache(3, 8 << 20),
             threads: i64::from(threads.max(1)),
+            sm: machine
+                .gpus
+                .first()
+                .and_then(|gpu| gpu.compute_capability)
+                .map_or(0, |(major, minor)| i64::from(10 * major + minor)),
         }
     }
 
@@ -73,5 +80,6 @@ impl Facts {
         env.set("l2", self.l2_bytes);
         env.set("l3", self.l3_bytes);
         env.set("threads", self.threads);
+        env.set("sm", self.sm);
     }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use ksmith_task::Backend;
+
 use crate::{Manifest, SearchError};
 
 /// Files below `structures/`, by path with `/`.
@@ -16,8 +18,10 @@ pub struct Structure {
     pub folder: String,
     /// The manifest.
     pub manifest: Manifest,
-    /// The template.
+    /// The template of the source.
     pub template: String,
+    /// The template of the launch plan, for CUDA.
+    pub plan: Option<String>,
 }
 
 /// All structures, in the order of their folders.
@@ -46,10 +50,14 @@ impl Library {
             .collect();
         for family in subfolders(root)? {
             for name in subfolders(&root.join(&family))? {
-                for file in ["structure.toml", "kernel.c.j2"] {
+                // A replaced folder is replaced whole.
+                files.retain(|path, _| !path.starts_with(&format!("{family}/{name}/")));
+                for file in ["structure.toml", "kernel.c.j2", "kernel.cu.j2", "plan.toml.j2"] {
                     let path = root.join(&family).join(&name).join(file);
-                    let text = fs::read_to_string(&path).map_err(SearchError::io("read", &path))?;
-                    files.insert(format!("{family}/{name}/{file}"), text);
+                    if path.exists() || file == "structure.toml" {
+                        let text = fs::read_to_string(&path).map_err(SearchError::io("read", &path))?;
+                        files.insert(format!("{family}/{name}/{file}"), text);
+                    }
                 }
             }
         }
@@ -62,17 +70,25 @@ impl Library {
             let Some(folder) = path.strip_suffix("/structure.toml") else {
                 continue;
             };
-            let template =
+            let manifest = Manifest::parse(folder, text)?;
+            let beside = |file: &str| {
                 files
-                    .get(&format!("{folder}/kernel.c.j2"))
+                    .get(&format!("{folder}/{file}"))
+                    .cloned()
                     .ok_or_else(|| SearchError::Manifest {
                         structure: folder.to_owned(),
-                        message: "there is no `kernel.c.j2` beside the manifest".to_owned(),
-                    })?;
+                        message: format!("there is no `{file}` beside the manifest"),
+                    })
+            };
+            let (template, plan) = match manifest.backend {
+                Backend::Cpu => (beside("kernel.c.j2")?, None),
+                Backend::Cuda => (beside("kernel.cu.j2")?, Some(beside("plan.toml.j2")?)),
+            };
             structures.push(Structure {
                 folder: folder.to_owned(),
-                manifest: Manifest::parse(folder, text)?,
-                template: template.clone(),
+                manifest,
+                template,
+                plan,
             });
         }
         let preludes = files

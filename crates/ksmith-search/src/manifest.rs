@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ksmith_task::DType;
 use ksmith_task::expr::Expr;
+use ksmith_task::{Backend, DType};
 use serde::Deserialize;
 
 use crate::SearchError;
@@ -17,6 +17,8 @@ pub(crate) const WORKERS: &str = "workers";
 pub struct Manifest {
     /// Name, unique in the library; also the name of the search direction.
     pub name: String,
+    /// What its kernels run on.
+    pub backend: Backend,
     /// Family of tasks.
     pub family: String,
     /// Names of tasks that it was written for. Others with the same signature are tried later.
@@ -31,7 +33,7 @@ pub struct Manifest {
     pub risk: String,
     /// Where the method comes from.
     pub source: String,
-    /// Flags beside `-O3 -march=native`.
+    /// Flags beside `-O3 -march=native` on a CPU; all flags on CUDA.
     pub flags: Vec<String>,
     /// Whether its outer loop may be split between threads; then the knob [`WORKERS`] is added where the policy has
     /// more than one.
@@ -98,6 +100,8 @@ pub struct Knob {
 struct Document {
     schema: u32,
     name: String,
+    #[serde(default = "cpu")]
+    backend: Backend,
     family: String,
     operators: Vec<String>,
     tags: Vec<String>,
@@ -122,6 +126,10 @@ struct Document {
     #[serde(default)]
     constraints: Vec<String>,
     prior: Prior,
+}
+
+fn cpu() -> Backend {
+    Backend::Cpu
 }
 
 #[derive(Deserialize)]
@@ -153,6 +161,7 @@ impl Manifest {
             cycles: expr(&document.prior.cycles)?,
             plain_cycles: expr(&document.prior.plain)?,
             name: document.name,
+            backend: document.backend,
             family: document.family,
             operators: document.operators,
             tags: document.tags,

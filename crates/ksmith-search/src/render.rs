@@ -1,13 +1,25 @@
-//! Templates to C.
+//! Templates to sources and launch plans.
 
 use std::collections::BTreeMap;
 
+use ksmith_task::Backend;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior, Value};
 
 use crate::manifest::WORKERS;
-use crate::signature::c_type;
+use crate::signature::{c_type, cuda_type};
 use crate::{Binding, Config, Facts, Library, SearchError, Structure};
+
+/// Bytes of the widest access of one thread of a GPU.
+const VECTOR_BYTES: usize = 16;
+
+/// A rendered structure.
+pub(crate) struct Rendered {
+    /// The source.
+    pub(crate) source: String,
+    /// The launch plan, for CUDA.
+    pub(crate) plan: Option<String>,
+}
 
 /// Renders a structure. The text depends on nothing but the arguments.
 pub(crate) fn render(
@@ -16,7 +28,7 @@ pub(crate) fn render(
     binding: &Binding,
     config: &Config,
     facts: &Facts,
-) -> Result<String, SearchError> {
+) -> Result<Rendered, SearchError> {
     let fail = |source| SearchError::Template {
         structure: structure.folder.clone(),
         config: config.to_string(),
@@ -38,11 +50,30 @@ pub(crate) fn render(
     environment
         .add_template("kernel", &structure.template)
         .map_err(fail)?;
-    let c_types: BTreeMap<&str, &str> = binding
-        .dtypes
-        .iter()
-        .map(|(name, dtype)| (name.as_str(), c_type(*dtype)))
-        .collect();
+    if let Some(plan) = &structure.plan {
+        environment.add_template("plan", plan).map_err(fail)?;
+    }
+    let known = Value::from(context(structure, binding, config, facts));
+    let rendered = |name: &str| {
+        environment
+            .get_template(name)
+            .and_then(|template| template.render(&known))
+            .map_err(fail)
+    };
+    let title = format!("/* {}: {} */\n", structure.manifest.name, config);
+    Ok(Rendered {
+        source: title + &rendered("kernel")?,
+        plan: structure.plan.as_ref().map(|_| rendered("plan")).transpose()?,
+    })
+}
+
+/// The names that templates see.
+fn context(
+    structure: &Structure,
+    binding: &Binding,
+    config: &Config,
+    facts: &Facts,
+) -> BTreeMap<String, Value> {
     let uses = |name: &str| binding.dtypes.values().any(|dtype| dtype.name() == name);
     let machine = BTreeMap::from([
         ("l1", facts.l1_bytes),
@@ -59,25 +90,33 @@ pub(crate) fn render(
             .iter()
             .map(|(name, value)| (name.clone(), Value::from(*value))),
     );
-    known.extend(
-        binding
+    for (name, dtype) in &binding.dtypes {
+        known.insert(name.clone(), Value::from(dtype.name()));
+        known.insert(format!("size_{name}"), Value::from(dtype.bytes()));
+    }
+    let per_type = |show: &dyn Fn(ksmith_task::DType) -> Value| -> Value {
+        let shown = binding
             .dtypes
             .iter()
-            .map(|(name, dtype)| (name.clone(), Value::from(dtype.name()))),
-    );
-    known.insert("entry".to_owned(), Value::from(binding.entry.as_str()));
-    known.insert("signature".to_owned(), Value::from(binding.signature.as_str()));
-    known.insert(
-        "prologue".to_owned(),
-        Value::from(binding.prologue.trim_end_matches('\n')),
-    );
-    known.insert("c".to_owned(), Value::from(c_types));
-    known.insert("uses_bf16".to_owned(), Value::from(uses("bf16")));
-    known.insert("uses_f16".to_owned(), Value::from(uses("f16")));
-    let text = environment
-        .get_template("kernel")
-        .and_then(|template| template.render(Value::from(known)))
-        .map_err(fail)?;
-    let title = format!("/* {}: {} */\n", structure.manifest.name, config);
-    Ok(title + &text)
+            .map(|(name, dtype)| (name.clone(), show(*dtype)));
+        Value::from(shown.collect::<BTreeMap<String, Value>>())
+    };
+    let mut set = |name: &str, value: Value| known.insert(name.to_owned(), value);
+    set("uses_bf16", Value::from(uses("bf16")));
+    set("uses_f16", Value::from(uses("f16")));
+    match structure.manifest.backend {
+        Backend::Cpu => {
+            set("entry", Value::from(binding.entry.as_str()));
+            set("signature", Value::from(binding.signature.as_str()));
+            set("prologue", Value::from(binding.prologue.trim_end_matches('\n')));
+            set("c", per_type(&|dtype| Value::from(c_type(dtype))));
+        }
+        Backend::Cuda => {
+            set("c", per_type(&|dtype| Value::from(cuda_type(dtype))));
+            set("n", per_type(&|dtype| Value::from(VECTOR_BYTES / dtype.bytes())));
+            set("t", Value::from(binding.names.clone()));
+            set("d", Value::from(binding.dimensions()));
+        }
+    }
+    known
 }

@@ -23,11 +23,31 @@ pub struct Binding {
     pub prologue: String,
     /// Dtype of each dtype variable of the structure.
     pub dtypes: BTreeMap<String, DType>,
+    /// The task's name of each tensor and scalar of the structure.
+    pub names: BTreeMap<String, String>,
     /// Factors of each dimension of the structure, as expressions over the task's axes.
     dims: BTreeMap<String, Vec<Expr>>,
 }
 
 impl Binding {
+    /// Each dimension of the structure as an expression over the task's axes.
+    pub(crate) fn dimensions(&self) -> BTreeMap<String, String> {
+        let word = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let factor = |expr: &Expr| match expr.text().trim() {
+            text if word(text) => text.to_owned(),
+            text => format!("({text})"),
+        };
+        let product = |factors: &[Expr]| match factors {
+            [] => "1".to_owned(),
+            [one] => factor(one),
+            factors => format!("({})", factors.iter().map(factor).collect::<Vec<_>>().join(" * ")),
+        };
+        self.dims
+            .iter()
+            .map(|(name, factors)| (name.clone(), product(factors)))
+            .collect()
+    }
+
     /// Binds the structure's dimensions and dtypes for one workload.
     pub(crate) fn enter(&self, axes: &ksmith_task::AxisValues, env: &mut Env) {
         let mut task = Env::new();
@@ -59,6 +79,23 @@ pub(crate) fn c_type(dtype: DType) -> &'static str {
         DType::I32 => "int32_t",
         DType::I16 => "int16_t",
         DType::I8 => "int8_t",
+    }
+}
+
+/// The device type of an element; those of narrow floats are declared by the device prelude.
+pub(crate) fn cuda_type(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F64 => "double",
+        DType::F32 => "float",
+        DType::F16 => "F16",
+        DType::Bf16 => "Bf16",
+        DType::F8e4m3 => "E4m3",
+        DType::F8e5m2 => "E5m2",
+        DType::U8 | DType::Bool => "unsigned char",
+        DType::I64 => "long long",
+        DType::I32 => "int",
+        DType::I16 => "short",
+        DType::I8 => "signed char",
     }
 }
 
@@ -99,6 +136,19 @@ pub fn bind(manifest: &Manifest, instance: &Instance, entry: &str) -> Option<Bin
         found.unify_dtype(&pattern.dtype, dtype)?;
         parameters.push(format!("{} {}", c_type(dtype), pattern.name));
     }
+    let tensors = (manifest.inputs.iter().map(|pattern| &pattern.name))
+        .zip(contract.inputs.iter().map(|input| &input.name))
+        .chain(
+            (manifest.outputs.iter().map(|pattern| &pattern.name))
+                .zip(contract.outputs.iter().map(|output| &output.name)),
+        )
+        .chain(
+            (manifest.scalars.iter().map(|pattern| &pattern.name))
+                .zip(contract.scalars.iter().map(|scalar| &scalar.name)),
+        );
+    let tensors = tensors
+        .map(|(ours, theirs)| (ours.clone(), theirs.clone()))
+        .collect();
     let mut names = BTreeMap::new();
     for axis in &contract.axes {
         let same = found.dims.get(&axis.name).is_some_and(
@@ -133,6 +183,7 @@ pub fn bind(manifest: &Manifest, instance: &Instance, entry: &str) -> Option<Bin
         signature: format!("void {entry}({})", parameters.join(", ")),
         prologue,
         dtypes: found.dtypes,
+        names: tensors,
         dims: found.dims,
     })
 }

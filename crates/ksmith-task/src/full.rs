@@ -132,11 +132,20 @@ impl Task {
         let mut line = |key: &str, value: String| {
             let _ = writeln!(out, "{key} = {value}");
         };
-        let types = contract
-            .types
-            .iter()
-            .map(|variable| (&variable.name, &variable.dtypes));
-        line("types", table(types, |dtypes| list(dtypes, text)));
+        let types = contract.types.iter().map(|variable| (&variable.name, variable));
+        line(
+            "types",
+            table(types, |variable| {
+                if variable.backends.is_empty() {
+                    return list(&variable.dtypes, text);
+                }
+                let backends = variable
+                    .backends
+                    .iter()
+                    .map(|(backend, dtypes)| (backend.name(), dtypes));
+                table(backends, |dtypes| list(dtypes, text))
+            }),
+        );
         let axes = contract.axes.iter().map(|axis| (&axis.name, &axis.kind));
         line(
             "axes",

@@ -48,13 +48,24 @@ impl Instance {
             .collect()
     }
 
-    /// The dev workloads that apply to `backend`, in the task's order.
+    /// Whether the task lets this assignment run on `backend`.
+    pub fn applies_to(&self, backend: Backend) -> bool {
+        let variables = &self.task.contract().types;
+        self.types.iter().all(|(name, dtype)| {
+            variables
+                .iter()
+                .any(|variable| variable.name == *name && variable.on(backend).contains(dtype))
+        })
+    }
+
+    /// The dev workloads that apply to `backend`, in the task's order; none where the assignment does not apply.
     pub fn workloads(&self, backend: Backend) -> impl Iterator<Item = &Workload> {
+        let applies = self.applies_to(backend);
         self.task
             .contract()
             .workloads
             .iter()
-            .filter(move |workload| workload.applies_to(backend))
+            .filter(move |workload| applies && workload.applies_to(backend))
     }
 }
 

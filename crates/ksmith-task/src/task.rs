@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::contract::Contract;
+use crate::contract::{Backend, Contract};
 use crate::document::parse_task;
 use crate::nearest::nearest;
 use crate::resolve::resolve;
@@ -141,6 +141,28 @@ impl Task {
         let agrees = |instance: &Instance| pins.iter().all(|pin| instance.types().contains(pin));
         Ok(self.instances().into_iter().filter(agrees).collect())
     }
+
+    /// The instances of `backend` that agree with `pins`.
+    pub fn instances_on(
+        &self,
+        backend: Backend,
+        pins: &[(String, DType)],
+    ) -> Result<Vec<Instance>, TypePinError> {
+        let mut instances = self.instances_with(pins)?;
+        instances.retain(|instance| instance.applies_to(backend));
+        if instances.is_empty()
+            && let Some((name, dtype)) = pins.first()
+        {
+            let variable = self.contract.types.iter().find(|variable| variable.name == *name);
+            return Err(TypePinError::Backend {
+                name: name.clone(),
+                dtype: *dtype,
+                backend,
+                known: variable.map_or(Vec::new(), |variable| variable.on(backend).to_vec()),
+            });
+        }
+        Ok(instances)
+    }
 }
 
 /// A pin of a dtype variable that the task does not allow.
@@ -165,6 +187,18 @@ pub enum TypePinError {
         /// The dtype given.
         dtype: DType,
         /// Its dtypes.
+        known: Vec<DType>,
+    },
+    /// Not on this backend.
+    #[error("`{name}` is never `{dtype}` on backend `{}` in this task; it is one of {}", .backend.name(), list(.known))]
+    Backend {
+        /// The variable.
+        name: String,
+        /// The dtype given.
+        dtype: DType,
+        /// The backend.
+        backend: Backend,
+        /// Its dtypes there.
         known: Vec<DType>,
     },
 }

@@ -22,14 +22,7 @@ pub(crate) fn brief(instance: &Instance, direction: Option<&str>, out: &Path) ->
         task: instance.task().dir().to_owned(),
         backend: Backend::Cpu,
         header: String::new(),
-        workloads: instance
-            .workloads(Backend::Cpu)
-            .map(|workload| BriefWorkload {
-                name: workload.name.clone(),
-                axes: workload.axes.clone(),
-                weight: workload.weight,
-            })
-            .collect(),
+        workloads: workloads(instance, Backend::Cpu),
         goal: contract.performance.goal,
         threads: 1,
         champion: instance.task().dir().join("baseline/cpu"),
@@ -45,6 +38,18 @@ pub(crate) fn brief(instance: &Instance, direction: Option<&str>, out: &Path) ->
         seed: 7,
         out: out.to_owned(),
     }
+}
+
+/// The dev workloads of a backend as a brief names them.
+pub(crate) fn workloads(instance: &Instance, backend: Backend) -> Vec<BriefWorkload> {
+    instance
+        .workloads(backend)
+        .map(|workload| BriefWorkload {
+            name: workload.name.clone(),
+            axes: workload.axes.clone(),
+            weight: workload.weight,
+        })
+        .collect()
 }
 
 /// A named choice of sizes and fills.

@@ -105,6 +105,18 @@ pub struct TypeVariable {
     pub name: String,
     /// Its dtypes, in the task's order.
     pub dtypes: Vec<DType>,
+    /// The dtypes of each backend, where the task tells backends apart; empty means all of them everywhere.
+    pub backends: BTreeMap<Backend, Vec<DType>>,
+}
+
+impl TypeVariable {
+    /// Its dtypes on `backend`.
+    pub fn on(&self, backend: Backend) -> &[DType] {
+        if self.backends.is_empty() {
+            return &self.dtypes;
+        }
+        self.backends.get(&backend).map_or(&[], Vec::as_slice)
+    }
 }
 
 /// One axis.

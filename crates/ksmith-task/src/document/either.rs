@@ -5,10 +5,11 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use super::At;
+use super::{At, Ordered};
+use crate::DType;
 
 /// A number, or an expression as text.
 #[derive(Debug, Clone)]
@@ -123,6 +124,54 @@ impl JsonSchema for PerType {
         json_schema!({
             "description": "A number or expression, or a table from dtype to either.",
             "anyOf": [formula, { "type": "object", "additionalProperties": formula }],
+        })
+    }
+}
+
+/// The dtypes of a variable: one list for all backends, or one per backend.
+#[derive(Debug, Clone)]
+pub(crate) enum DTypes {
+    All(Vec<At<DType>>),
+    Each(Vec<(At<String>, Vec<At<DType>>)>),
+}
+
+impl<'de> Deserialize<'de> for DTypes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = DTypes;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of dtypes, or a table from backend to such a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<DTypes, A::Error> {
+                Deserialize::deserialize(SeqAccessDeserializer::new(seq)).map(DTypes::All)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<DTypes, A::Error> {
+                let table: Ordered<Vec<At<DType>>> =
+                    Deserialize::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(DTypes::Each(table.0))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+impl JsonSchema for DTypes {
+    fn schema_name() -> Cow<'static, str> {
+        "DTypes".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let list = generator.subschema_for::<Vec<At<DType>>>();
+        json_schema!({
+            "description": "Dtypes of a variable: a list, or a table from backend to a list.",
+            "anyOf": [
+                list,
+                { "type": "object", "additionalProperties": false, "properties": { "cpu": list, "cuda": list } },
+            ],
         })
     }
 }

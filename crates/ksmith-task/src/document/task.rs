@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{At, ByteCount, Formula, InputDocument, Ordered, OutputDocument, ScalarDocument, TextOr};
+use super::{At, ByteCount, DTypes, Formula, InputDocument, Ordered, OutputDocument, ScalarDocument, TextOr};
 use crate::DType;
 use crate::contract::{Backend, Lane, NonFinite, PeerKind, Phase, Repeat, Stop};
 
@@ -18,9 +18,9 @@ pub(crate) struct TaskDocument {
     pub(crate) name: At<String>,
     /// Family that supplies defaults; `custom` if absent.
     pub(crate) family: Option<At<String>>,
-    /// Dtype variables.
+    /// Dtype variables: a list each, or a table from backend to a list.
     #[serde(default)]
-    pub(crate) types: Ordered<At<Vec<At<DType>>>>,
+    pub(crate) types: Ordered<At<DTypes>>,
     /// Axes, in the order of the candidate's arguments.
     pub(crate) axes: At<Ordered<At<AxisDocument>>>,
     /// Conditions over axes that every shape satisfies.

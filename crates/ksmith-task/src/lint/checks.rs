@@ -170,7 +170,11 @@ fn baselines(task: &Task, findings: &mut Vec<Finding>) {
                         format!("no source defines `{}`", program.entry),
                     ));
                 }
-                for instance in task.instances() {
+                for instance in task
+                    .instances()
+                    .into_iter()
+                    .filter(|instance| instance.applies_to(*backend))
+                {
                     if let Err(error) = candidate.check_policy(&instance) {
                         findings.push(Finding::error(&key, error.to_string()));
                     }

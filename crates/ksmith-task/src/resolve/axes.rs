@@ -1,8 +1,10 @@
 //! Dtype variables and axes.
 
+use std::collections::BTreeMap;
+
 use super::context::{Context, Kind};
-use crate::contract::{Axis, AxisKind, TypeVariable};
-use crate::document::{At, AxisDocument, Ordered};
+use crate::contract::{Axis, AxisKind, Backend, TypeVariable};
+use crate::document::{At, AxisDocument, DTypes, Ordered};
 use crate::{ContractError, DType};
 
 /// Larger than any tensor's side, small enough that products of two fit in 64 bits.
@@ -11,30 +13,61 @@ const MAX_SIZE: i64 = 1 << 31;
 impl Context<'_> {
     pub(super) fn types(
         &mut self,
-        document: &Ordered<At<Vec<At<DType>>>>,
+        document: &Ordered<At<DTypes>>,
     ) -> Result<Vec<TypeVariable>, ContractError> {
         let mut variables = Vec::new();
-        for (name, dtypes) in &document.0 {
+        for (name, given) in &document.0 {
             self.claim(name, Kind::Type)?;
-            let mut list: Vec<DType> = Vec::new();
-            for dtype in &dtypes.value {
-                if list.contains(&dtype.value) {
-                    return Err(self.error(&dtype.span, format!("`{}` is listed twice", dtype.value)));
+            let mut dtypes: Vec<DType> = Vec::new();
+            let mut backends = BTreeMap::new();
+            match &given.value {
+                DTypes::All(list) => dtypes = self.dtype_list(list)?,
+                DTypes::Each(table) => {
+                    for (backend, list) in table {
+                        let list = self.dtype_list(list)?;
+                        dtypes.extend(
+                            list.iter()
+                                .filter(|dtype| !dtypes.contains(dtype))
+                                .collect::<Vec<_>>(),
+                        );
+                        backends.insert(self.backend(backend)?, list);
+                    }
                 }
-                list.push(dtype.value);
             }
-            if list.is_empty() {
+            if dtypes.is_empty() {
                 return Err(self
-                    .error(&dtypes.span, format!("`{}` has no dtype", name.value))
+                    .error(&given.span, format!("`{}` has no dtype", name.value))
                     .expected("expected at least one dtype"));
             }
-            self.types.insert(name.value.clone(), list.clone());
+            self.types.insert(name.value.clone(), dtypes.clone());
             variables.push(TypeVariable {
                 name: name.value.clone(),
-                dtypes: list,
+                dtypes,
+                backends,
             });
         }
         Ok(variables)
+    }
+
+    fn dtype_list(&self, given: &[At<DType>]) -> Result<Vec<DType>, ContractError> {
+        let mut list: Vec<DType> = Vec::new();
+        for dtype in given {
+            if list.contains(&dtype.value) {
+                return Err(self.error(&dtype.span, format!("`{}` is listed twice", dtype.value)));
+            }
+            list.push(dtype.value);
+        }
+        Ok(list)
+    }
+
+    fn backend(&self, name: &At<String>) -> Result<Backend, ContractError> {
+        [Backend::Cpu, Backend::Cuda]
+            .into_iter()
+            .find(|backend| backend.name() == name.value)
+            .ok_or_else(|| {
+                self.error(&name.span, format!("`{}` is not a backend", name.value))
+                    .expected("expected cpu or cuda")
+            })
     }
 
     pub(super) fn axes(

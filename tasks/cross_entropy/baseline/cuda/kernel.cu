@@ -1,0 +1,38 @@
+// One block per row: maximum, sum of exponentials, logarithm.
+#ifdef T_bf16
+typedef unsigned short T;
+__device__ float get(T v) { return __uint_as_float((unsigned)v << 16); }
+#else
+typedef float T;
+__device__ float get(T v) { return v; }
+#endif
+
+__device__ float block_max(float v) {
+    __shared__ float part[32];
+    for (int lane = 16; lane > 0; lane /= 2) v = fmaxf(v, __shfl_xor_sync(~0u, v, lane));
+    if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;
+    __syncthreads();
+    for (int warp = 0; warp < blockDim.x / 32; warp++) v = fmaxf(v, part[warp]);
+    return v;
+}
+
+__device__ float block_sum(float v) {
+    __shared__ float part[32];
+    for (int lane = 16; lane > 0; lane /= 2) v += __shfl_xor_sync(~0u, v, lane);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;
+    __syncthreads();
+    v = 0.0f;
+    for (int warp = 0; warp < blockDim.x / 32; warp++) v += part[warp];
+    return v;
+}
+
+extern "C" __global__ void cross_entropy(const T *logits, const long long *target, float *loss, long long vocab) {
+    const T *in = logits + blockIdx.x * vocab;
+    float max = get(in[0]), sum = 0.0f;
+    for (long long c = threadIdx.x; c < vocab; c += 256) max = fmaxf(max, get(in[c]));
+    max = block_max(max);
+    for (long long c = threadIdx.x; c < vocab; c += 256) sum += expf(get(in[c]) - max);
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) loss[blockIdx.x] = (max - get(in[target[blockIdx.x]])) + logf(sum);
+}
