@@ -189,8 +189,13 @@ impl SearchAgent {
         let mut seen = BTreeSet::new();
         let mut proposals = Vec::new();
         for config in configs {
-            let Rendered { source, plan } =
-                render(&self.library, &fitted.structure, &fitted.binding, &config, &self.facts)?;
+            let Rendered { source, plan } = render(
+                &self.library,
+                &fitted.structure,
+                &fitted.binding,
+                &config,
+                &self.facts,
+            )?;
             let body = source.split_once('\n').map_or(source.as_str(), |(_, body)| body);
             let whole = format!("{body}{}", plan.as_deref().unwrap_or_default());
             if !seen.insert(Digest::of(whole.as_bytes())) {
