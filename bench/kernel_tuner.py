@@ -101,7 +101,8 @@ def wrapper(name, task):
     tensors = [spec["name"] for spec in task.contract["inputs"] + task.contract["outputs"]]
     lines = ["#include <math.h>", "#include <time.h>",
              "static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1e3 + t.tv_nsec * 1e-6; }",
-             f"float timed({', '.join('float *' + tensor for tensor in tensors)}) {{", "    double log_sum = 0;"]
+             # With this word in it Kernel Tuner does not wrap the whole file.
+             f"extern \"C\" float timed({', '.join('float *' + tensor for tensor in tensors)}) {{", "    double log_sum = 0;"]
     for axes in task.workloads().values():
         arguments = ", ".join(tensors + [str(value) for value in axes.values()])
         lines.append(f"    {{ double start = now(); {name}({arguments}); log_sum += log(now() - start); }}")

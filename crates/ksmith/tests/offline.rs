@@ -23,7 +23,11 @@ fn ksmith(home: &Path, args: &[&str]) -> Output {
 /// What one run came to.
 #[derive(Debug, PartialEq)]
 enum End {
-    Improved { lower: f64 },
+    Improved {
+        lower: f64,
+        direction: String,
+        source_changed: bool,
+    },
     Kept,
 }
 
@@ -78,13 +82,12 @@ fn run(name: &str, wall: &str) -> Option<End> {
                 .join(champion.id());
             let text = std::fs::read(text.join("kernel.c")).unwrap();
             let before = std::fs::read(task.join("baseline/cpu/kernel.c")).unwrap();
-            println!(
-                "{name}: {lower:.2} at least, {} ({})",
-                champion.proposed.direction,
-                if text == before { "flags only" } else { "rewritten" }
-            );
             assert!(lower > 1.0, "{name}: {verdict:?}");
-            End::Improved { lower }
+            End::Improved {
+                lower,
+                direction: champion.proposed.direction.clone(),
+                source_changed: text != before,
+            }
         }
         None => {
             assert_eq!(closed.outcome, Outcome::GoalNotMet, "{name}");

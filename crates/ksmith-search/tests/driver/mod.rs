@@ -197,7 +197,7 @@ pub(crate) fn time(
         "int main(void) {{\n    static const char *paths[] = {{{list}}};\n    static kernel f[{n}]; static double best[{n}]; static int reps[{n}];\n{setup}\
     for (int i = 0; i < {n}; i++) {{ f[i] = (kernel)dlsym(dlopen(paths[i], RTLD_NOW), \"{entry}\"); best[i] = 1e300; f[i]{arguments}\n\
         double s = now(); f[i]{arguments} reps[i] = 1 + 5e4 / (now() - s + 1); }}\n\
-    for (int r = 0; r < 80; r++) for (int i = 0; i < {n}; i++) {{ f[i]{arguments} double s = now();\n\
+    for (int r = 0; r < 40; r++) for (int i = 0; i < {n}; i++) {{ f[i]{arguments} double s = now();\n\
         for (int k = 0; k < reps[i]; k++) {{ f[i]{arguments} }} double t = (now() - s) / reps[i]; if (t < best[i]) best[i] = t; }}\n\
     for (int i = 0; i < {n}; i++) printf(\"%.3f\\n\", best[i]);\n    return 0;\n}}"
     );
