@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use ksmith_agents::gateway::Endpoint;
 use ksmith_agents::writers::{Approver, Deny};
 use serde::{Deserialize, Serialize};
 
@@ -13,8 +14,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct AgentOptions {
-    /// The model's name; none leaves it to the profile or server.
+    /// The model that agents are pinned to.
     pub model: Option<String>,
+    /// Its server, if it is not the usual one.
+    pub endpoint: Endpoint,
+    /// A price table of the user's own.
+    pub prices: Option<PathBuf>,
     /// Turns of one session.
     pub turns: u32,
     /// Wall time of one session in seconds.
@@ -27,6 +32,8 @@ impl Default for AgentOptions {
     fn default() -> Self {
         Self {
             model: None,
+            endpoint: Endpoint::default(),
+            prices: None,
             turns: 60,
             session_s: 900.0,
             approve: Approve::Deny,
@@ -66,6 +73,9 @@ impl FromStr for Approve {
     }
 }
 
+/// Reads an environment variable.
+pub type Variable = dyn Fn(&str) -> Option<String> + Send + Sync;
+
 /// What of the machine agents may use; whoever starts a run reads it from its environment.
 #[derive(Clone)]
 pub struct AgentHost {
@@ -73,6 +83,8 @@ pub struct AgentHost {
     pub search_path: Option<OsString>,
     /// This program, which stands in an agent's box as the client of our tools; absent in tests that are none.
     pub ksmith: Option<PathBuf>,
+    /// Reads one environment variable: the only way to a key.
+    pub variable: Arc<Variable>,
     /// Answers requests that leave the policy.
     pub approver: Arc<dyn Approver>,
 }
@@ -82,6 +94,7 @@ impl Default for AgentHost {
         Self {
             search_path: None,
             ksmith: None,
+            variable: Arc::new(|_| None),
             approver: Arc::new(Deny),
         }
     }

@@ -15,8 +15,10 @@ mod guard;
 mod interrupt;
 mod judge_one;
 mod judgement;
+mod lessons;
 mod mechanisms;
 pub mod memory;
+mod models;
 mod options;
 mod outcome;
 pub mod planner;
@@ -44,6 +46,7 @@ pub use judge_one::{JudgeRequest, Judged, judge};
 pub use judgement::{ReviewerError, reviewer};
 pub use mechanisms::{Mechanism, Mechanisms, UnknownMechanism};
 pub use memory::Memory;
+pub use models::Account;
 pub use options::{
     ReviewOptions, ReviewerChoice, RunOptions, Sandbox, TypePick, TypePickError, WriterChoice,
 };

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use ksmith_ledger::{
     Answered, Asked, Audited, Benched, Closed, Confirmed, Decided, Decision, Demoted, Draft, Entry, Gate,
     ModelAccount, Plan, ProcessGate, Promoted, Proposed, Reviewed, Role, RunOpened, Screened, Speedup,
-    Verdict,
+    ToolCall, Verdict,
 };
 
 use crate::{Budget, Spent};
@@ -121,8 +121,12 @@ pub struct Memory {
     pub committed: Vec<String>,
     /// Calls to models.
     pub models: ModelAccount,
+    /// Calls of tools by the step that is not on record yet, oldest first.
+    pub tools_since_step: Vec<ToolCall>,
     /// What was spent.
     pub spent: Spent,
+    /// What was spent when the step that is not on record yet began: the same however often it is begun anew.
+    pub spent_before_step: Spent,
     /// The longest full scoring so far, in seconds: what must be kept for the last confirmation.
     pub longest_scoring_s: f64,
     /// Why the rounds ended, once they have.
@@ -281,6 +285,7 @@ impl Memory {
             Entry::Proposed(_) | Entry::Reviewed(_) | Entry::Draft(_) | Entry::Plan(_)
         ) {
             self.models.step_ended();
+            self.tools_since_step.clear();
         }
         match entry {
             Entry::RunOpened(opened) => {
@@ -360,6 +365,21 @@ impl Memory {
         }
         if let Entry::ModelSent(_) | Entry::ModelCall(_) = entry {
             self.spent.cost_usd = self.models.totals().cost_usd;
+        }
+        let within_a_step = matches!(
+            entry,
+            Entry::ModelSent(_)
+                | Entry::ModelCall(_)
+                | Entry::AgentCall(_)
+                | Entry::ToolCall(_)
+                | Entry::Resumed(_)
+                | Entry::Interrupted(_)
+        );
+        if !within_a_step {
+            self.spent_before_step = self.spent;
+        }
+        if let Entry::ToolCall(call) = entry {
+            self.tools_since_step.push(call.clone());
         }
         Ok(())
     }

@@ -51,6 +51,8 @@ pub enum WriterChoice {
     Folder(PathBuf),
     /// The command line of an agent: a built-in profile, a profile's file, or any program.
     Cli(String),
+    /// A model, by our own small tool loop.
+    Api(String),
     /// What the writer of an earlier run proposed: that run's folder or its `ledger.jsonl`.
     Replay(PathBuf),
 }
@@ -61,6 +63,7 @@ impl fmt::Display for WriterChoice {
             Self::Search => f.write_str("search"),
             Self::Folder(folder) => write!(f, "folder:{}", folder.display()),
             Self::Cli(profile) => write!(f, "cli:{profile}"),
+            Self::Api(model) => write!(f, "api:{model}"),
             Self::Replay(file) => write!(f, "replay:{}", file.display()),
         }
     }
@@ -74,9 +77,10 @@ impl FromStr for WriterChoice {
             None if text == "search" => Ok(Self::Search),
             Some(("folder", path)) if !path.is_empty() => Ok(Self::Folder(path.into())),
             Some(("cli", profile)) if !profile.is_empty() => Ok(Self::Cli(profile.to_owned())),
+            Some(("api", model)) if !model.is_empty() => Ok(Self::Api(model.to_owned())),
             Some(("replay", file)) if !file.is_empty() => Ok(Self::Replay(file.into())),
             _ => Err(format!(
-                "`{text}` is no writer; expected `search`, `cli:PROFILE`, `replay:RUN` or `folder:PATH`"
+                "`{text}` is no writer; expected `search`, `cli:PROFILE`, `api:MODEL`, `replay:RUN` or `folder:PATH`"
             )),
         }
     }
@@ -228,6 +232,7 @@ mod tests {
             "folder:mine/candidates",
             "cli:codex",
             "cli:./agent.sh",
+            "api:some-model:latest",
             "replay:.ksmith/runs/3f07",
         ] {
             assert_eq!(text.parse::<WriterChoice>().unwrap().to_string(), text);

@@ -1,6 +1,5 @@
 //! Goes on with a run where its last record stands.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -107,6 +106,7 @@ pub fn resume_with(
         sandbox,
         agents: &kept.agents,
         host: &options.agent_host,
+        account: crate::Account::of(&memory),
         recorder,
         interrupt: options.interrupt.clone(),
     };
@@ -153,7 +153,7 @@ pub fn resume_with(
         interrupt: options.interrupt.clone(),
         progress,
         writer_is_exhausted: false,
-        lessons: BTreeMap::new(),
+        lessons: crate::lessons::read(&options.run),
         last_record: Instant::now(),
     };
     let outcome = finish(

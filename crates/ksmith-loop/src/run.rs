@@ -213,6 +213,7 @@ fn run_instance(
         sandbox: options.sandbox,
         agents: &options.agents,
         host: &options.agent_host,
+        account: crate::Account::new(&budget),
         recorder,
         interrupt: options.interrupt.clone(),
     };

@@ -46,7 +46,7 @@ pub(crate) struct Session<'a> {
     pub(crate) interrupt: Interrupt,
     pub(crate) progress: &'a mut dyn Progress,
     pub(crate) writer_is_exhausted: bool,
-    /// What a writer may learn of failed candidates of this sitting, by id.
+    /// What a writer may learn of failed candidates, by id.
     pub(crate) lessons: std::collections::BTreeMap<String, String>,
     pub(crate) last_record: Instant,
 }

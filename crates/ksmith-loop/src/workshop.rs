@@ -6,9 +6,10 @@ use ksmith_agents::review::Reviewer;
 use ksmith_task::{Backend, Instance};
 
 use crate::arena::{Arena, ArenaError, JudgeArena};
-use crate::writer::{CliWriter, FolderWriter, ReplayWriter, SearchWriter, Writer, WriterError};
+use crate::writer::{ApiWriter, CliWriter, FolderWriter, ReplayWriter, SearchWriter, Writer, WriterError};
 use crate::{
-    AgentHost, AgentOptions, Interrupt, Recorder, ReviewOptions, ReviewerError, Sandbox, WriterChoice,
+    Account, AgentHost, AgentOptions, Interrupt, Recorder, ReviewOptions, ReviewerError, Sandbox,
+    WriterChoice,
 };
 
 /// What a writer is made with.
@@ -28,6 +29,8 @@ pub struct Setting<'a> {
     pub agents: &'a AgentOptions,
     /// What of the machine agents may use.
     pub host: &'a AgentHost,
+    /// The account of the run's models.
+    pub account: Account,
     /// Appends records from the writer's threads.
     pub recorder: Recorder,
     /// The wish to stop.
@@ -83,6 +86,7 @@ impl Workshop for BuiltIn {
             WriterChoice::Search => Box::new(SearchWriter::new(setting.instance, setting.cache)?),
             WriterChoice::Folder(folder) => Box::new(FolderWriter::new(folder)?),
             WriterChoice::Cli(profile) => Box::new(CliWriter::new(profile, setting)?),
+            WriterChoice::Api(model) => Box::new(ApiWriter::new(model, setting)?),
             WriterChoice::Replay(run) => Box::new(ReplayWriter::new(run)?),
         })
     }

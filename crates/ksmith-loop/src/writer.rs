@@ -4,6 +4,7 @@
 //! brief (its history and its seed), so writers hold no state that a run would have to save.
 
 mod agency;
+mod api;
 mod cli;
 mod desk;
 mod folder;
@@ -13,6 +14,7 @@ mod verbs;
 
 use std::path::PathBuf;
 
+pub use api::ApiWriter;
 pub use cli::CliWriter;
 pub use folder::FolderWriter;
 use ksmith_agents::process::Statement;

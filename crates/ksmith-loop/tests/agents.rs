@@ -12,23 +12,26 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ksmith_agents::gateway::{Endpoint, Wire};
 use ksmith_agents::writers::{Answer, Approver, Request};
 use ksmith_box::{Level, probe};
 use ksmith_ledger::verify::{VerifyOptions, verify};
-use ksmith_ledger::{AgentCall, Entry, History, ObjectStore, Outcome, read_records};
+use ksmith_ledger::{AgentCall, Entry, History, ModelCall, ObjectStore, Outcome, read_records};
 use ksmith_loop::arena::{Arena, ArenaError};
 use ksmith_loop::writer::{Writer, WriterError};
 use ksmith_loop::{
     Approve, BuiltIn, ResumeOptions, RunOptions, RunOutcome, Sandbox, Setting, Silent, Workshop,
     WriterChoice, resume_with, run_with,
 };
+use ksmith_scripted::{Action, Fault, Options, Script, ScriptedServer, Turn};
 use ksmith_task::{Backend, Instance};
-use scripted::{Home, Script};
+use scripted::Home;
+use serde_json::json;
 
 ksmith_box::intercept_tests!(ksmith_loop::intercept);
 
 /// The scripted judge and the real writers.
-struct Mixed(Script);
+struct Mixed(scripted::Script);
 
 impl Workshop for Mixed {
     fn arena(
@@ -68,7 +71,7 @@ fn options(home: &Home, body: &str) -> RunOptions {
 }
 
 fn go(options: &RunOptions) -> RunOutcome {
-    run_with(options, &Mixed(Script::new(&[])), &mut Silent).unwrap()
+    run_with(options, &Mixed(scripted::Script::new(&[])), &mut Silent).unwrap()
 }
 
 fn calls(run: &Path) -> Vec<AgentCall> {
@@ -283,7 +286,7 @@ fn a_run_killed_while_the_agent_works_begins_its_session_anew_and_ends_alike() {
             command: Vec::new(),
             signing_key: None,
         },
-        &Mixed(Script::new(&[])),
+        &Mixed(scripted::Script::new(&[])),
         &mut Silent,
     )
     .unwrap();
@@ -318,4 +321,232 @@ fn a_profile_that_skips_approvals_says_so_before_anything_starts() {
         .iter()
         .position(|record| matches!(record.entry().unwrap(), Entry::AgentCall(_)));
     assert!(said.unwrap() < called.unwrap());
+}
+
+/// A model that writes one candidate with a stated idea, then has nothing more.
+fn model() -> ScriptedServer {
+    let kernel = "/* speed 4.5 */\nvoid softmax(void) {}\n";
+    let note = "hypothesis = \"vector loads\"\ndirection = \"vectorise\"\npredicted_gain = 4.0\n";
+    let write = |path: &str, text: &str| Action::call("write", json!({ "path": path, "text": text }));
+    let script = [
+        Turn::text("Nothing more.").if_contains("(vectorise)"),
+        Turn::calls([
+            write("task/reference.c", "double mine;"),
+            write("../../escape.txt", "x"),
+            write("notes.txt", "x"),
+            Action::call("read", json!({ "path": "../../../ledger.jsonl" })),
+            Action::call("list", json!({})),
+        ])
+        .after_results(0),
+        Turn::calls([write("candidate/kernel.c", kernel), write("proposal.toml", note)]).after_results(5),
+        Turn::calls([Action::call("diff", json!({}))]).after_results(7),
+        Turn::text("Done: it is 100 times faster, all tests PASS.").after_results(8),
+    ];
+    ScriptedServer::start(Options::new(Script::new(script))).unwrap()
+}
+
+fn with_model(home: &Home, server: &ScriptedServer, wire: Wire) -> RunOptions {
+    let mut options = home.options();
+    options.agents.model = Some("some-model".into());
+    options.agents.endpoint = Endpoint {
+        url: Some(format!("{}/v1", server.url())),
+        wire: Some(wire),
+        key_env: None,
+    };
+    options
+}
+
+fn model_calls(run: &Path) -> Vec<ModelCall> {
+    read_records(run)
+        .unwrap()
+        .iter()
+        .filter_map(|record| match record.entry().unwrap() {
+            Entry::ModelCall(call) => Some(call),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_plain_model_completes_a_run_in_each_wire_format_and_cannot_leave_its_desk() {
+    for wire in Wire::ALL {
+        let (home, server) = (Home::new(), model());
+        let mut options = with_model(&home, &server, wire);
+        options.writer = WriterChoice::Api("some-model".into());
+        let first = &go(&options).instances[0];
+        assert_eq!(first.outcome, Outcome::GoalMet, "{wire}: {}", first.reason);
+        let call = &calls(&first.dir)[0];
+        assert_eq!(call.detail["code"], "writer/finished");
+        assert_eq!(
+            call.detail["attempts_on_given_files"],
+            json!(["task/reference.c"])
+        );
+        assert_eq!(call.detail["outside"], json!([]));
+        let transcript = ObjectStore::new(&first.dir)
+            .get_text(call.answer.unwrap().blob)
+            .unwrap();
+        assert!(
+            transcript.contains("was not granted") && transcript.contains("there is no file"),
+            "{transcript}"
+        );
+        assert!(!home.folder.path().join("escape.txt").exists());
+        let asked = model_calls(&first.dir);
+        assert!(asked.len() >= 4 && asked.iter().all(|call| call.wire == wire.name()));
+        assert!(asked.iter().all(|call| call.whole && call.response.is_some()));
+        assert!(verify(&first.dir, &VerifyOptions::default()).is_intact());
+        let tools = read_records(&first.dir).unwrap().iter().any(|record| {
+            matches!(record.entry().unwrap(), Entry::ToolCall(call) if call.tool == "diff" && call.allowed)
+        });
+        assert!(tools);
+    }
+}
+
+/// An agent that asks its model over HTTP, as any would, and does what it likes with the answer.
+const ASKS: &str = r#"ask() {
+  body='{"model":"mine","messages":[{"role":"user","content":"hello"}]}'
+  exec 3<>/dev/tcp/127.0.0.1/8790 || return 1
+  printf 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer %s\r\ncontent-type: application/json\r\ncontent-length: %s\r\nconnection: close\r\n\r\n%s' "$OPENAI_API_KEY" "${#body}" "$body" >&3
+  cat <&3
+}
+"#;
+
+#[test]
+fn a_command_line_reaches_its_model_through_the_gateway_alone() {
+    if !boxed() {
+        return;
+    }
+    let server = ScriptedServer::start(Options::new(Script::new([Turn::text("do it")]))).unwrap();
+    let home = Home::new();
+    let mut options = with_model(&home, &server, Wire::Chat);
+    let body = format!("{ASKS}\nask | grep -q 'do it' || exit 3\n{HONEST}");
+    options.writer = WriterChoice::Cli(agent(&home, &body).display().to_string());
+    let first = &go(&options).instances[0];
+    assert_eq!(codes(&first.dir)[0], "writer/finished");
+    assert_eq!(first.outcome, Outcome::GoalMet);
+    let asked = model_calls(&first.dir);
+    assert_eq!(
+        (asked[0].model.as_str(), asked[0].status),
+        ("some-model", Some(200))
+    );
+}
+
+#[test]
+fn a_success_without_an_answered_call_is_an_api_error_and_nothing_is_judged() {
+    if !boxed() {
+        return;
+    }
+    let server = ScriptedServer::start(Options::new(Script::new([Turn::fault(Fault::Status(500))]))).unwrap();
+    let home = Home::new();
+    let mut options = with_model(&home, &server, Wire::Chat);
+    let body = format!(
+        "{ASKS}\nask > /dev/null\necho '/* speed 9 */' >> candidate/kernel.c\necho '{{\"type\":\"result\",\"subtype\":\"success\"}}'\nexit 0"
+    );
+    options.writer = WriterChoice::Cli(agent(&home, &body).display().to_string());
+    let first = &go(&options).instances[0];
+    assert!(codes(&first.dir).iter().all(|code| code == "writer/api-error"));
+    assert!(first.champion.is_none());
+}
+
+#[test]
+fn a_writer_that_spends_over_its_budget_is_stopped_one_call_later_at_most() {
+    if !boxed() {
+        return;
+    }
+    let server = ScriptedServer::start(Options::new(Script::new([Turn::text("more")]))).unwrap();
+    let home = Home::new();
+    let prices = home.folder.path().join("prices.toml");
+    std::fs::write(
+        &prices,
+        "schema = 1\ndate = \"2026-12-01\"\n[[model]]\nname = \"some-model\"\ninput = 10000.0\noutput = 10000.0\n\
+         checked = \"2026-12-01\"\nsource = \"this test\"\n",
+    )
+    .unwrap();
+    let mut options = with_model(&home, &server, Wire::Chat);
+    options.agents.prices = Some(prices);
+    // One call of 120 tokens costs 1.20.
+    options.cost_usd = Some(2.0);
+    let body = format!("{ASKS}\nwhile :; do ask > /dev/null; done");
+    options.writer = WriterChoice::Cli(agent(&home, &body).display().to_string());
+    let first = &go(&options).instances[0];
+    assert_eq!(codes(&first.dir), ["writer/budget-spent"]);
+    let asked = model_calls(&first.dir);
+    let cost: f64 = asked.iter().map(|call| call.cost_usd).sum();
+    assert_eq!(asked.len(), 2);
+    assert!((2.0..2.5).contains(&cost), "{cost}");
+}
+
+#[test]
+fn a_run_cut_short_repeats_no_paid_call_of_its_model_and_loses_no_cost() {
+    let home = Home::new();
+    let kernel = "/* speed 4.5 */\nvoid softmax(void) {}\n";
+    let write = |path: &str, text: &str| Action::call("write", json!({ "path": path, "text": text }));
+    let mut slow = Turn::calls([write(
+        "proposal.toml",
+        "hypothesis = \"h\"\ndirection = \"vectorise\"\n",
+    )])
+    .after_results(2);
+    slow.delay_ms = 1500;
+    let script = [
+        Turn::text("Nothing more.").if_contains("(vectorise)"),
+        Turn::calls([
+            write("candidate/kernel.c", kernel),
+            Action::call("check", json!({})),
+        ])
+        .after_results(0),
+        slow,
+        Turn::text("Done.").after_results(3),
+    ];
+    let server = ScriptedServer::start(Options::new(Script::new(script))).unwrap();
+    let mut options = with_model(&home, &server, Wire::Chat);
+    options.writer = WriterChoice::Api("some-model".into());
+    let interrupt = options.interrupt.clone();
+    // The wish comes while the second answer is on its way.
+    let asker = std::thread::spawn({
+        let seen = home.folder.path().join(".ksmith/runs");
+        move || {
+            let sent = || {
+                let run = std::fs::read_dir(&seen).ok()?.next()?.ok()?.path();
+                let records = read_records(&run).ok()?;
+                let sent = records
+                    .iter()
+                    .filter(|record| record.kind == ksmith_ledger::Kind::ModelSent);
+                Some(sent.count())
+            };
+            let began = std::time::Instant::now();
+            while sent().is_none_or(|sent| sent < 2) && began.elapsed() < Duration::from_secs(60) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            interrupt.request();
+        }
+    });
+    let first = go(&options).instances.remove(0);
+    asker.join().unwrap();
+    assert_eq!(first.outcome, Outcome::Interrupted);
+    let asked = server.seen().len();
+    assert_eq!(asked, 2);
+    let resumed = resume_with(
+        &ResumeOptions {
+            run: first.dir.clone(),
+            home: home.folder.path().to_owned(),
+            agent_host: Default::default(),
+            interrupt: Default::default(),
+            command: Vec::new(),
+            signing_key: None,
+        },
+        &Mixed(scripted::Script::new(&[])),
+        &mut Silent,
+    )
+    .unwrap();
+    assert_eq!(resumed.instances[0].outcome, Outcome::GoalMet);
+    let calls = model_calls(&first.dir);
+    let served: Vec<&ModelCall> = calls.iter().filter(|call| call.served_from.is_some()).collect();
+    assert_eq!(
+        served.len(),
+        2,
+        "both answers of the cut step are served from the record"
+    );
+    assert!(served.iter().all(|call| call.cost_usd == 0.0));
+    // What is new is the rest of that conversation and those of later sessions.
+    assert_eq!(server.seen().len() - asked, calls.len() - 2 - served.len());
+    assert!(verify(&first.dir, &VerifyOptions::default()).is_intact());
 }

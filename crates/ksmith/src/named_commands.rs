@@ -98,6 +98,7 @@ fn with_values(words: &[String]) -> Vec<String> {
         let stands_for = word.chars().any(|c| c.is_ascii_uppercase()) || word.ends_with("..") || word == "X";
         line.push(match option.as_str() {
             "--head" | "--key" => "0".repeat(64),
+            "tool" if stands_for => "check".to_owned(),
             "--wall" if stands_for => "60s".to_owned(),
             "--candidates" | "--seed" | "--cost-usd" if stands_for => "1".to_owned(),
             "--type" if stands_for && !word.contains('=') => "T=f32".to_owned(),

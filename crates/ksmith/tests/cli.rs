@@ -62,7 +62,7 @@ fn wrong_arguments_are_exit_2_and_say_what_was_expected() {
         (vec!["run", "x", "--type", "bf16"], "expected `VARIABLE=DTYPE`"),
         (
             vec!["run", "x", "--writer", "claude"],
-            "expected `search`, `cli:PROFILE`, `replay:RUN` or `folder:PATH`",
+            "expected `search`, `cli:PROFILE`, `api:MODEL`, `replay:RUN` or `folder:PATH`",
         ),
         (vec!["verify", "x", "--head", "12"], "is not a SHA-256 digest"),
     ] {

@@ -8,6 +8,7 @@
 //! caller does.
 
 mod agent_box;
+mod api;
 mod approval;
 mod desk;
 mod diff;
@@ -21,6 +22,7 @@ mod said;
 mod tree;
 
 pub use agent_box::{AgentBox, Sockets};
+pub use api::{Conversation, Talk};
 pub use approval::{Answer, Approver, Deny, Request};
 pub use desk::{Desk, DeskError, Laid, Outside};
 pub use diff::unified;
@@ -28,7 +30,7 @@ pub use driver::{DriverError, Found, Ran, Session, find, placed, run, version};
 pub use note::ProposalNote;
 pub use outcome::{Ending, Facts, ModelFacts, Outcome, decide};
 pub use probe::{Seen, facts};
-pub use profile::{Profile, ProfileError, PromptBy, Values, WireFormat};
+pub use profile::{Profile, ProfileError, PromptBy, Values};
 pub use relay::ROLE;
 pub use said::Said;
 pub use tree::{Bounds, Oddity, Snapshot};

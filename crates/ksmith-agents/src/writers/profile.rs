@@ -9,6 +9,8 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::gateway::Wire;
+
 /// Profiles that are part of the program.
 const BUILT_IN: [(&str, &str); 5] = [
     ("claude", include_str!("profiles/claude.toml")),
@@ -55,18 +57,6 @@ pub enum PromptBy {
     Stdin,
 }
 
-/// Which of the three wire formats the agent speaks to its model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WireFormat {
-    /// OpenAI chat completions.
-    Chat,
-    /// OpenAI responses.
-    Responses,
-    /// Anthropic messages.
-    Messages,
-}
-
 /// A file that the agent finds in its home or on its desk.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -97,7 +87,7 @@ pub struct Profile {
     pub prompt: PromptBy,
     /// What it speaks to its model; none if it uses no model of ours.
     #[serde(default)]
-    pub wire: Option<WireFormat>,
+    pub wire: Option<Wire>,
     /// Its environment beyond the common one, with placeholders.
     #[serde(default)]
     pub env: BTreeMap<String, String>,

@@ -79,6 +79,7 @@ impl Session<'_> {
         let screening = self.arena.screen(&entrant, &field)?;
         self.append_commitments()?;
         if !screening.digest.is_empty() {
+            crate::lessons::keep(self.dir(), id, &screening.digest);
             self.lessons.insert(id.to_owned(), screening.digest.clone());
         }
         self.progress.event(&Event::Screened {

@@ -192,10 +192,11 @@ impl Session<'_> {
                 .map(|candidacy| self.outcome(candidacy, digest))
                 .collect(),
             left: BudgetLeft {
-                wall_s: budget.left(&self.memory.spent).as_secs_f64(),
+                // A step that was cut short and is begun anew says the same again.
+                wall_s: budget.left(&self.memory.spent_before_step).as_secs_f64(),
                 candidates: u32::try_from(budget.candidates.saturating_sub(self.memory.spent.candidates))
                     .unwrap_or(u32::MAX),
-                cost_usd: (budget.cost_usd - self.memory.spent.cost_usd).max(0.0),
+                cost_usd: (budget.cost_usd - self.memory.spent_before_step.cost_usd).max(0.0),
                 tokens: None,
             },
             direction: None,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ksmith_agents::tools::{Called, Log, Server};
 use ksmith_agents::writers::{
-    Answer, Desk, Ending, Facts, Laid, Outcome, Request, Snapshot, Sockets, decide, unified,
+    Answer, Desk, Ending, Facts, Laid, Outcome, Request, Snapshot, decide, unified,
 };
 use ksmith_ledger::{AgentCall, ToolCall};
 use ksmith_task::{Brief, Instance, Proposal};
@@ -23,6 +23,8 @@ use crate::{AgentHost, AgentOptions, Approve, Interrupt, Recorder, Sandbox};
 const GIVE_UP: u32 = 3;
 /// Part of the wall time left that one session may take: what it leaves must still be judged.
 const PART_OF_WALL: f64 = 0.6;
+/// The folder of the sockets, inside one that keeps everybody else out.
+const SOCKETS: &str = "s";
 /// What every agent is told; the rest stands in the brief.
 pub(super) const PROMPT: &str = "Read BRIEF.md in this folder and do what it asks. Change the files in candidate/ so \
                                  that the kernel is faster and still right, state your one idea in proposal.toml, \
@@ -38,6 +40,7 @@ pub(super) struct Agency {
     pub(super) recorder: Recorder,
     pub(super) interrupt: Interrupt,
     pub(super) verbs: Arc<LoopVerbs>,
+    sockets: tempfile::TempDir,
 }
 
 /// What one session left.
@@ -57,9 +60,8 @@ pub(super) struct Heard<'a> {
 
 /// The tools of one session; they end with it.
 pub(super) struct Served {
-    pub(super) sockets: Sockets,
+    pub(super) socket: PathBuf,
     _server: Server,
-    _folder: tempfile::TempDir,
 }
 
 /// Writes tool calls into the ledger before their answers go out.
@@ -102,8 +104,21 @@ fn io<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(std::io::Error) -> 
 }
 
 impl Agency {
-    pub(super) fn new(setting: &Setting<'_>) -> Self {
-        Self {
+    /// # Errors
+    /// When the folder for sockets cannot be made.
+    pub(super) fn new(setting: &Setting<'_>) -> Result<Self, WriterError> {
+        let temporary = std::env::temp_dir();
+        // Paths of sockets are short, and those of runs are not.
+        let sockets = tempfile::Builder::new()
+            .prefix("ksmith-")
+            .tempdir()
+            .map_err(io("make a folder in", &temporary))?;
+        let inner = sockets.path().join(SOCKETS);
+        std::fs::create_dir(&inner).map_err(io("create", &inner))?;
+        let mode = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
+        std::fs::set_permissions(&inner, mode).map_err(io("open", &inner))?;
+        Ok(Self {
+            sockets,
             verbs: Arc::new(LoopVerbs::new(setting.instance.clone(), setting.sandbox)),
             instance: setting.instance.clone(),
             run: setting.run.to_owned(),
@@ -112,7 +127,12 @@ impl Agency {
             host: setting.host.clone(),
             recorder: setting.recorder.clone(),
             interrupt: setting.interrupt.clone(),
-        }
+        })
+    }
+
+    /// The folder that holds nothing but sockets; its parent lets nobody else through.
+    pub(super) fn sockets(&self) -> PathBuf {
+        self.sockets.path().join(SOCKETS)
     }
 
     /// Where the desk of a session stands.
@@ -128,29 +148,14 @@ impl Agency {
 
     /// Offers the tools of a session on a socket.
     pub(super) fn serve(&self, desk: &Arc<Desk>, brief: &Brief) -> Result<Served, WriterError> {
-        let temporary = std::env::temp_dir();
-        // Paths of sockets are short, and those of runs are not.
-        let folder = tempfile::Builder::new()
-            .prefix("ksmith-")
-            .tempdir()
-            .map_err(io("make a folder in", &temporary))?;
-        let inner = folder.path().join("s");
-        std::fs::create_dir(&inner).map_err(io("create", &inner))?;
-        let mode = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
-        std::fs::set_permissions(&inner, mode).map_err(io("open", &inner))?;
-        let socket = inner.join("tools.sock");
+        let socket = self.sockets().join("tools.sock");
         self.verbs.begin(Arc::clone(desk), brief);
         let log = Arc::new(Book(self.recorder.clone()));
         let server =
             Server::start(&socket, Arc::clone(&self.verbs) as _, log).map_err(io("listen on", &socket))?;
         Ok(Served {
-            sockets: Sockets {
-                folder: Some(inner),
-                gateway: None,
-                tools: Some(socket),
-            },
+            socket,
             _server: server,
-            _folder: folder,
         })
     }
 
@@ -162,6 +167,7 @@ impl Agency {
         handed: Vec<Handed>,
         wanted: usize,
     ) -> Result<Left, WriterError> {
+        let interrupted = facts.interrupted;
         let candidate = desk.candidate();
         let changed = candidate.files != desk.began_with().files && !candidate.files.is_empty();
         let ending = decide(&Facts {
@@ -171,7 +177,8 @@ impl Agency {
             ..facts
         });
         let mut proposals = Vec::new();
-        if ending.outcome.may_leave_files() {
+        // A session that the user cut short is begun anew.
+        if ending.outcome.may_leave_files() && !interrupted {
             let last = handed.last().map(|last| last.digest);
             proposals.extend(handed.into_iter().map(|handed| handed.proposal));
             if changed && last != Some(candidate.digest()) {

@@ -1,11 +1,13 @@
 //! An agent's command line as a writer: lay its desk, run it in its box, read what it left, say how it ended.
 
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ksmith_agents::writers::{
-    AgentBox, Desk, Facts, Found, Profile, Said, Session, Values, find, placed, run, version,
+    AgentBox, Desk, Facts, Found, ModelFacts, Profile, Said, Session, Sockets, Values, find, placed, run,
+    version,
 };
 use ksmith_box::Level;
 use ksmith_task::{Brief, Proposal};
@@ -15,6 +17,7 @@ use super::agency::{Agency, Heard, Left, PROMPT, direction, failed};
 use super::desk::{Tools, laid};
 use super::{Direction, Writer, WriterError};
 use crate::Sandbox;
+use crate::models::Models;
 use crate::workshop::Setting;
 
 /// An agent's command line as a writer.
@@ -22,6 +25,8 @@ pub struct CliWriter {
     agency: Agency,
     profile: Profile,
     found: Found,
+    /// None for an agent that uses no model of ours.
+    models: Option<Models>,
     /// Asked once, in the first session.
     version: OnceLock<Option<String>>,
 }
@@ -43,8 +48,24 @@ impl CliWriter {
                 isolation.missing()
             )));
         }
+        let agency = Agency::new(setting)?;
+        let model = match (&setting.agents.model, profile.wire) {
+            (Some(model), _) => Some(model),
+            (None, None) => None,
+            (None, Some(_)) => {
+                return Err(WriterError::Usage {
+                    what: format!("agent `{}` needs a model, and none is named", profile.name),
+                    fix: "Name one with `--model`.".into(),
+                });
+            }
+        };
+        let folder = agency.sockets();
+        let models = model
+            .map(|model| Models::start(model, profile.wire, Some(&folder), setting))
+            .transpose()?;
         Ok(Self {
-            agency: Agency::new(setting),
+            agency,
+            models,
             version: OnceLock::new(),
             profile,
             found,
@@ -59,11 +80,20 @@ impl CliWriter {
         }
     }
 
+    /// How its calls of the model ended so far.
+    fn facts(&self) -> ModelFacts {
+        self.models.as_ref().map(Models::facts).unwrap_or_default()
+    }
+
     fn values(&self) -> Values {
         let options = &self.agency.options;
         Values {
-            model: options.model.clone().unwrap_or_else(|| "default".into()),
-            key: "dummy".into(),
+            model: options.model.clone().unwrap_or_default(),
+            key: self
+                .models
+                .as_ref()
+                .map(|models| models.gateway().dummy_key().to_owned())
+                .unwrap_or_default(),
             prompt: PROMPT.into(),
             turns: options.turns.to_string(),
             ..Values::default()
@@ -93,26 +123,34 @@ impl CliWriter {
             .get_or_init(|| version(&self.profile, &self.found, &self.cage(&desk), &desk));
         let served = match tools {
             Tools::Here => Some(self.agency.serve(&desk, brief)?),
-            Tools::Absent => None,
+            Tools::Called | Tools::Absent => None,
         };
         let session = Session {
             profile: &self.profile,
             found: &self.found,
             desk: &desk,
             values: self.values(),
-            sockets: served
-                .as_ref()
-                .map(|served| served.sockets.clone())
-                .unwrap_or_default(),
+            sockets: Sockets {
+                folder: (served.is_some() || self.models.is_some()).then(|| self.agency.sockets()),
+                gateway: self
+                    .models
+                    .as_ref()
+                    .and_then(|models| models.socket().map(Path::to_owned)),
+                tools: served.as_ref().map(|served| served.socket.clone()),
+            },
             ksmith,
             mcp: cfg!(feature = "mcp"),
             cage: self.cage(&desk).wall(wall),
         };
         let stopped = AtomicBool::new(false);
+        let before = self.facts();
         let ran = run(&session, &|| {
             stopped.store(self.agency.interrupt.is_requested(), Ordering::Relaxed);
-            !stopped.load(Ordering::Relaxed)
+            // With the budget spent it can only ask in vain.
+            let spent = self.facts().refused > before.refused;
+            !stopped.load(Ordering::Relaxed) && !spent
         });
+        let after = self.facts();
         // Nothing of the agent lives on; only now are its files read.
         drop(served);
         let handed = self.agency.verbs.end();
@@ -121,6 +159,11 @@ impl CliWriter {
             ended: Some(ran.ended.clone()),
             flooded: ran.flooded,
             interrupted: stopped.load(Ordering::Relaxed),
+            model: self.models.as_ref().map(|_| ModelFacts {
+                answered: after.answered - before.answered,
+                failed: after.failed - before.failed,
+                refused: after.refused - before.refused,
+            }),
             said: Said::read(&ran.stdout),
             ..Facts::default()
         };

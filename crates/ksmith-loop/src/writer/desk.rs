@@ -25,6 +25,8 @@ const EVIDENCE: usize = 600;
 pub(super) enum Tools {
     /// `ksmith tool VERB` works there.
     Here,
+    /// It is a model that calls them by their names.
+    Called,
     /// It works with its own tools alone.
     Absent,
 }
@@ -170,6 +172,9 @@ fn text(brief: &Brief, tools: Tools) -> String {
         for verb in Verb::ALL {
             let _ = writeln!(text, "- `ksmith tool {verb}`: {}", verb.help());
         }
+    }
+    if tools == Tools::Called {
+        text.push_str("\n## Tools\n\nCall them: `list`, `read` and `write` for files, and the probes.\n");
     }
     text.push_str("\n## Rules\n\n- One idea per candidate.\n- No network, no files outside this folder.\n");
     for note in &brief.notes {

@@ -1,6 +1,7 @@
 //! The probes behind an agent's tools. They see visible cases only: this judge of their own has secrets of its own,
 //! which no verdict uses, and leaves out every gate that draws hidden cases.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ksmith_agents::tools::{Envelope, ToolVerdict, Verb, Verbs};
 use ksmith_agents::writers::{Desk, ProposalNote, Snapshot, unified};
 use ksmith_judge::{Effort, Judge, JudgeOptions};
-use ksmith_ledger::{Gate, Verdict};
+use ksmith_ledger::{Gate, ObjectStore, ToolCall, Verdict};
 use ksmith_task::{Brief, Candidate, Digest, Instance, Proposal};
 use serde_json::{Value, json};
 
@@ -97,6 +98,7 @@ impl LoopVerbs {
 
     /// Begins a session.
     pub(super) fn begin(&self, desk: Arc<Desk>, brief: &Brief) {
+        self.reports.store(0, Ordering::Relaxed);
         *lock(&self.seat) = Some(Seat {
             desk,
             brief: brief.clone(),
@@ -462,6 +464,46 @@ fn passed(verdict: &Verdict) -> String {
 fn lesson_of(verdict: &Verdict, code: &str) -> String {
     let text = lesson(verdict);
     if text.is_empty() { code.to_owned() } else { text }
+}
+
+/// The probes of a step that was cut short: long work that it asked for already is answered from the record, so that a
+/// conversation that is begun anew goes on word for word. Short verbs are done again; they have no figures.
+pub(super) struct Remembering {
+    inner: Arc<LoopVerbs>,
+    recorded: Mutex<VecDeque<(String, Value, Envelope)>>,
+}
+
+impl Remembering {
+    /// Answers from these calls of the record first, each at most once.
+    pub(super) fn new(inner: Arc<LoopVerbs>, calls: &[ToolCall], objects: &ObjectStore) -> Self {
+        let recorded = calls
+            .iter()
+            .filter_map(|call| {
+                let arguments = serde_json::from_slice(&objects.get(call.arguments.blob).ok()?).ok()?;
+                let answer = serde_json::from_slice(&objects.get(call.answer?.blob).ok()?).ok()?;
+                Some((call.tool.clone(), arguments, answer))
+            })
+            .collect();
+        Self {
+            inner,
+            recorded: Mutex::new(recorded),
+        }
+    }
+}
+
+impl Verbs for Remembering {
+    fn call(&self, verb: Verb, arguments: &Value) -> Envelope {
+        if verb.is_long() {
+            let mut recorded = lock(&self.recorded);
+            let place = recorded
+                .iter()
+                .position(|(tool, asked, _)| tool == verb.name() && asked == arguments);
+            if let Some((_, _, answer)) = place.and_then(|place| recorded.remove(place)) {
+                return answer;
+            }
+        }
+        self.inner.call(verb, arguments)
+    }
 }
 
 impl Verbs for LoopVerbs {

@@ -64,6 +64,7 @@ pub(crate) fn agent_host(ui: &Ui) -> AgentHost {
     AgentHost {
         search_path: std::env::var_os("PATH"),
         ksmith: std::env::current_exe().ok(),
+        variable: Arc::new(|name| std::env::var(name).ok()),
         approver: if ui.can_ask() {
             Arc::new(Terminal)
         } else {

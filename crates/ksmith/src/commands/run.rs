@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use ksmith_agents::gateway::{Endpoint, Wire};
 use ksmith_loop::{AgentOptions, Approve, Mechanisms, RunOptions, Sandbox, TypePick, WriterChoice};
 use ksmith_task::Backend;
 
@@ -43,8 +44,8 @@ pub(crate) struct Args {
     /// Seed of the writer's choices; never of the judge's cases
     #[arg(long, value_parser = numbers::seed, allow_negative_numbers = true, default_value = "0", value_name = "NUMBER")]
     seed: u64,
-    /// Who proposes: `search`, `cli:PROFILE` (an agent's command line), `replay:RUN`, or `folder:PATH` with candidates
-    /// that exist already
+    /// Who proposes: `search`, `cli:PROFILE` (an agent's command line), `api:MODEL`, `replay:RUN`, or `folder:PATH` with
+    /// candidates that exist already
     #[arg(long, default_value = "search", value_name = "WRITER")]
     writer: WriterChoice,
     /// Which optional parts are on: `all`, `none` (the goal-only control), or a list such as draft,plan,screen
@@ -62,9 +63,21 @@ pub(crate) struct Args {
 /// What is asked of agents.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AgentArgs {
-    /// The model that agents are pinned to [default: the profile's]
+    /// The model that agents are pinned to
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
+    /// Base address of the model's server [default: its vendor's]
+    #[arg(long, value_name = "URL")]
+    model_url: Option<String>,
+    /// Format that the model's server speaks: chat, responses or messages [default: the agent's, else its vendor's]
+    #[arg(long, value_parser = parse_wire, value_name = "WIRE")]
+    model_wire: Option<Wire>,
+    /// Environment variable that holds the key of the model's server [default: its vendor's]
+    #[arg(long, value_name = "NAME")]
+    model_key_env: Option<String>,
+    /// Prices of models that come before the built-in table, as TOML
+    #[arg(long, value_name = "FILE")]
+    prices: Option<PathBuf>,
     /// Turns of one agent session
     #[arg(long, default_value_t = 60, value_name = "NUMBER")]
     turns: u32,
@@ -81,11 +94,24 @@ impl AgentArgs {
     fn options(&self) -> AgentOptions {
         AgentOptions {
             model: self.model.clone(),
+            endpoint: Endpoint {
+                url: self.model_url.clone(),
+                wire: self.model_wire,
+                key_env: self.model_key_env.clone(),
+            },
+            prices: self.prices.clone(),
             turns: self.turns,
             session_s: self.session,
             approve: self.approve,
         }
     }
+}
+
+fn parse_wire(text: &str) -> Result<Wire, String> {
+    Wire::ALL
+        .into_iter()
+        .find(|wire| wire.name() == text)
+        .ok_or_else(|| format!("`{text}` is no wire format; expected `chat`, `responses` or `messages`"))
 }
 
 pub(crate) fn parse_backend(text: &str) -> Result<Backend, String> {
