@@ -390,6 +390,9 @@ fn confine_and_run(
     if !wire.cpus.is_empty() {
         confine::pin(&wire.cpus).step("pin to CPUs")?;
     }
+    if wire.nice > 0 {
+        confine::give_way(wire.nice).step("lower the priority")?;
+    }
     if wire.has(Layer::UidDrop) {
         confine::become_user(uid, uid).step("become another user")?;
     }

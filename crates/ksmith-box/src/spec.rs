@@ -90,6 +90,7 @@ pub struct BoxSpec {
     pub(crate) least: Level,
     pub(crate) unsandboxed: bool,
     pub(crate) cpus: Vec<usize>,
+    pub(crate) nice: i32,
     pub(crate) proc_view: bool,
     pub(crate) loopback: Option<u16>,
     pub(crate) home: Option<PathBuf>,
@@ -113,6 +114,7 @@ impl BoxSpec {
             least: Level::Kernel,
             unsandboxed: false,
             cpus: Vec::new(),
+            nice: 0,
             proc_view: false,
             loopback: None,
             home: None,
@@ -225,6 +227,12 @@ impl BoxSpec {
     /// Pins the process to these CPUs.
     pub fn cpus(mut self, cpus: impl IntoIterator<Item = usize>) -> Self {
         self.cpus = cpus.into_iter().collect();
+        self
+    }
+
+    /// Gives way to other processes (1 to 19); 0, the default, leaves the priority as it is.
+    pub fn nice(mut self, nice: i32) -> Self {
+        self.nice = nice.clamp(0, 19);
         self
     }
 

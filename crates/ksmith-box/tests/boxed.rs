@@ -533,6 +533,20 @@ fn a_missing_program_or_role_or_path_is_our_error() {
 }
 
 #[test]
+fn a_child_gives_way_as_far_as_it_is_told() {
+    let nice_of = |spec: BoxSpec| {
+        let mut child = spawn(&spec).unwrap();
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.pid())).unwrap();
+        child.kill();
+        let (_, fields) = stat.rsplit_once(") ").unwrap();
+        // The 19th field of `stat`; the state is the third.
+        fields.split(' ').nth(16).unwrap().parse::<i32>().unwrap()
+    };
+    let usual = nice_of(worker("loop"));
+    assert_eq!(nice_of(worker("loop").nice(7)), 7.max(usual));
+}
+
+#[test]
 fn a_child_freezes_thaws_and_is_killed_on_drop() {
     let mut child = spawn(&worker("loop")).unwrap();
     let pid = child.pid();

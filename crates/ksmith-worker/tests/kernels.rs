@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ksmith_worker::build::{Build, BuildOptions, Sources, compile};
 use ksmith_worker::cpu::{
-    Access, Call, CallOptions, Edge, Fault, FaultKind, Layout, Placement, Probe, Scalar, Side, Worker,
+    Access, Call, CallOptions, Edge, Fault, FaultKind, Layout, Placement, Probe, Scalar, Side, Wait, Worker,
     WorkerError, WorkerSpec,
 };
 
@@ -81,6 +81,40 @@ fn options() -> CallOptions {
 
 fn value(bytes: &[u8], index: usize) -> f32 {
     f32::from_le_bytes(bytes[4 * index..4 * index + 4].try_into().unwrap())
+}
+
+#[test]
+fn rivals_and_a_low_priority_change_no_answer() {
+    // Two threads fill halves; the helper's own threads compete for the one CPU that all of them have.
+    let body = "typedef struct { const float *x; float *y; float scale; int64_t from, to; } part;\n\
+        static void *work(void *p) { part *h = p; for (int64_t i = h->from; i < h->to; i++) h->y[i] = h->scale * h->x[i]; return 0; }\n\
+        void kernel(const float *x, float *y, float scale, int64_t n) {\n\
+        part a = {x, y, scale, 0, n / 2}, b = {x, y, scale, n / 2, n}; pthread_t t;\n\
+        if (pthread_create(&t, 0, work, &b)) { work(&b); work(&a); return; }\n\
+        work(&a); pthread_join(t, 0); }\n";
+    let (_folder, path) = library(body);
+    let spec = WorkerSpec {
+        threads: 2,
+        cpus: ksmith_worker::cpu::allowed_cpus().into_iter().take(1).collect(),
+        nice: 10,
+        rivals: 2,
+        wait: Wait::Hybrid,
+        ..WorkerSpec::new(path, "kernel")
+    };
+    let mut worker = Worker::start(&spec).unwrap();
+    worker.layout(&layout(Edge::End)).unwrap();
+    for round in 0..5 {
+        fill(&mut worker, 0, round as f32);
+        let patient = CallOptions {
+            deadline: Duration::from_secs(5),
+            early: Vec::new(),
+        };
+        worker.call(0, &patient).unwrap();
+        let answer = worker.output(0, 1);
+        for index in [0, ELEMENTS / 2, ELEMENTS - 1] {
+            assert_eq!(value(answer, index), 2.5 * (round as f32 + index as f32));
+        }
+    }
 }
 
 /// Up to three calls of a kernel; the first fault.

@@ -141,6 +141,12 @@ pub(crate) fn pin(cpus: &[usize]) -> io::Result<()> {
     }
 }
 
+/// Lowers the priority of this process; needs no privilege.
+pub(crate) fn give_way(nice: i32) -> io::Result<()> {
+    // SAFETY: no memory is involved.
+    checked(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) }).map(drop)
+}
+
 /// Can never gain privileges again.
 pub(crate) fn no_new_privileges() -> io::Result<()> {
     // SAFETY: no memory is involved.

@@ -206,7 +206,7 @@ fn affinity() -> Option<libc::cpu_set_t> {
 }
 
 /// The CPUs that the calling thread may use.
-pub(super) fn allowed_cpus() -> Vec<usize> {
+pub fn allowed_cpus() -> Vec<usize> {
     affinity().map_or_else(Vec::new, |set| {
         // SAFETY: every number is below the size of the set.
         (0..libc::CPU_SETSIZE as usize)

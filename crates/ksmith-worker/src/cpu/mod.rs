@@ -14,6 +14,7 @@ mod worker;
 
 pub use fault::{Fault, FaultKind, Side, WorkerError};
 pub use layout::{Access, Edge, Layout, Placement, Probe, Scalar};
+pub use memory::allowed_cpus;
 pub use role::ROLE;
 pub use spec::{Call, CallOptions, Wait, WorkerSpec};
 pub use worker::Worker;

@@ -5,6 +5,7 @@ use std::ffi::{CStr, CString};
 use std::os::fd::RawFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::time::{Duration, Instant};
 
 use ksmith_box::{Role, RoleContext};
 
@@ -150,7 +151,7 @@ fn load(library: &CStr, entry: &CStr) -> Result<Entry, Vec<u8>> {
 }
 
 fn run(context: &RoleContext) -> i32 {
-    let [library, entry, wait] = context.args.as_slice() else {
+    let [library, entry, wait, rivals] = context.args.as_slice() else {
         return 2;
     };
     let &[socket, commands, answers] = context.fds.as_slice() else {
@@ -170,6 +171,7 @@ fn run(context: &RoleContext) -> i32 {
     ANSWERS.store(answers.cast().as_ptr(), Ordering::Relaxed);
     let (commands, answers) = (page::commands(commands), page::answers(answers));
     catch_faults();
+    (0..rivals.parse().unwrap_or(0)).for_each(compete);
     let entry = match load(&library, &entry) {
         Ok(entry) => entry,
         Err(words) => {
@@ -180,6 +182,29 @@ fn run(context: &RoleContext) -> i32 {
     };
     answers.loaded.store(1, Ordering::Release);
     serve(commands, answers, socket, entry, may_sleep)
+}
+
+/// Starts a thread that takes the CPU in bursts of 20 to 500 µs, with pauses of the same kind between them: what the
+/// candidate's threads do at the same time happens in another order than usual. Lives as long as the process.
+fn compete(number: u64) {
+    let mut dice = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut next = move || {
+        dice ^= dice << 13;
+        dice ^= dice >> 7;
+        dice ^= dice << 17;
+        Duration::from_micros(20 + dice % 480)
+    };
+    // Without it the worker is merely perturbed less.
+    let _ = std::thread::Builder::new().stack_size(64 << 10).spawn(move || {
+        loop {
+            let (burst, pause) = (next(), next());
+            let started = Instant::now();
+            while started.elapsed() < burst {
+                std::hint::spin_loop();
+            }
+            std::thread::sleep(pause);
+        }
+    });
 }
 
 fn serve(commands: &Commands, answers: &Answers, socket: RawFd, entry: Entry, may_sleep: bool) -> ! {

@@ -28,6 +28,11 @@ pub struct WorkerSpec {
     pub threads: usize,
     /// CPUs of the worker; empty: all but the judge's.
     pub cpus: Vec<usize>,
+    /// How much the worker gives way to others (0 to 19).
+    pub nice: i32,
+    /// Threads of the helper's own that take the CPU in bursts from the candidate's, so that its threads start late and
+    /// meet in other orders; only where `threads` is above 1.
+    pub rivals: u32,
     /// Memory the worker may use beside its buffers.
     pub memory_bytes: u64,
     /// How to wait; on a machine with one CPU always `Hybrid`.
@@ -48,6 +53,8 @@ impl WorkerSpec {
             entry: entry.to_owned(),
             threads: 1,
             cpus: Vec::new(),
+            nice: 0,
+            rivals: 0,
             memory_bytes: 1 << 30,
             wait: Wait::Spin,
             start_limit: Duration::from_secs(5),

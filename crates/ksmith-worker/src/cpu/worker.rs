@@ -93,7 +93,7 @@ impl Worker {
             address_space_bytes: Some(spec.memory_bytes.saturating_add(ADDRESS_SPACE)),
             file_bytes: Some(0),
             files: Some(64),
-            processes: Some(spec.threads as u64 + 4),
+            processes: Some(spec.threads as u64 + 4 + u64::from(spec.rivals)),
             stack_bytes: Some(8 << 20),
             output_bytes: 0,
         };
@@ -102,16 +102,23 @@ impl Worker {
         } else {
             Profile::Worker
         };
+        let rivals = if profile == Profile::WorkerThreads {
+            spec.rivals
+        } else {
+            0
+        };
         let mut description = BoxSpec::role(super::ROLE.name, profile)
             .arg(library.display().to_string())
             .arg(&spec.entry)
             .arg(if wait == Wait::Hybrid { "hybrid" } else { "spin" })
+            .arg(rivals.to_string())
             .read_only(&library)
             .fd(theirs)
             .fd(commands.descriptor().map_err(io("pass memory"))?)
             .fd(answers.descriptor().map_err(io("pass memory"))?)
             .limits(limits)
             .cpus(cpus)
+            .nice(spec.nice)
             .least(spec.least);
         for folder in ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache"] {
             description = description.read_only(folder);
