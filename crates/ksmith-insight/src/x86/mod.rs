@@ -5,7 +5,9 @@
 
 mod analyse;
 mod binary;
+mod load;
 mod mix;
 
 pub use analyse::{Analysis, FunctionCode, LoopCode, Options, analyse, analyse_bytes};
+pub use load::{function, name_at, only_chooses, pointers, same_code, system_calls};
 pub use mix::Mix;
