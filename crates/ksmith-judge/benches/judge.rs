@@ -141,6 +141,46 @@ fn screening(bencher: Bencher<'_, '_>, task: usize) {
     bencher.bench_local(|| judge.screen(&candidate));
 }
 
+/// A hopeless candidate, the README's baseline four times over, from the end of its compilation to its rejection. The limit is
+/// 300 ms; the time of each gate is printed once.
+#[divan::bench(sample_count = 20, sample_size = 1)]
+fn screening_hopeless(bencher: Bencher<'_, '_>) {
+    let (state, mut judge, baseline) = judge(1, Effort::Full);
+    let hopeless = repeated(&baseline, &state.path().join("hopeless"));
+    judge.screen(&hopeless);
+    let verdict = judge.screen(&hopeless);
+    assert_eq!(verdict.code, "slow/slower");
+    for gate in &verdict.gates {
+        report_line(&format!(
+            "screening {:13} {:9.1} ms",
+            gate.name.to_string(),
+            gate.ms
+        ));
+    }
+    bencher.bench_local(|| judge.screen(&hopeless));
+}
+
+/// The same candidate, doing its work four times.
+fn repeated(candidate: &Candidate, folder: &Path) -> Candidate {
+    let text: String = candidate
+        .sources
+        .iter()
+        .map(|source| source.text.replace("void softmax(", "static void once("))
+        .collect();
+    std::fs::create_dir_all(folder).expect("a writable folder");
+    let source = format!(
+        "{text}\nvoid softmax(const float *x, float *y, int64_t rows, int64_t cols) {{\n\
+         for (int k = 0; k < 4; k++) {{ once(x, y, rows, cols); __asm__ volatile(\"\" ::: \"memory\"); }}\n}}\n"
+    );
+    std::fs::write(folder.join("kernel.c"), source).expect("a writable folder");
+    std::fs::write(
+        folder.join("candidate.toml"),
+        "schema = 1\nbackend = \"cpu\"\nsources = [\"kernel.c\"]\nentry = \"softmax\"\nflags = [\"-O3\", \"-march=native\"]\n",
+    )
+    .expect("a writable folder");
+    Candidate::load(folder).expect("a candidate")
+}
+
 /// All correctness gates at small shapes, without compilation.
 #[divan::bench(sample_count = 5, sample_size = 1, args = [0, 1])]
 fn correctness_pass(bencher: Bencher<'_, '_>, task: usize) {

@@ -117,11 +117,13 @@ fn purpose(gate: Gate) -> &'static str {
         Gate::Slow => "Screening only: hopelessly slow candidates leave early.",
         Gate::Hidden => "Secret shapes and distributions, drawn for this scoring.",
         Gate::Probes => {
-            "Pressure on known weaknesses, at small shapes and at the dev shapes, and rows of mixed kind."
+            "The contract's probes, rows of mixed kind, and the judge's own pressure on every input (docs/probes.md)."
         }
         Gate::Traces => "Recorded tensors.",
         Gate::State => "A sequence cut at random points gives the outputs and the final state of one call.",
-        Gate::Repeat => "The same inputs in another process give the same result.",
+        Gate::Repeat => {
+            "The same inputs in other processes, at other addresses and under other schedules, give the same result."
+        }
         Gate::Bounds => "Guard pages at both edges, canaries, read-only inputs, poisoned gaps.",
         Gate::Poison => {
             "Two different poisons in the outputs: every element is written, none depends on the poison."

@@ -290,6 +290,88 @@ fn a_forbidden_system_call_is_named() {
 }
 
 #[test]
+fn constants_that_spell_a_system_call_are_no_system_call() {
+    let verdict = score(&kernel(
+        "volatile uint32_t h = 0x0000050fu; for (int64_t i = 0; i < n; i++) { z[i] = a * x[i] + y[i]; h = (h ^ 0x0000050fu) * 0x80cd050fu + 0x0f34050fu; }",
+    ));
+    assert_eq!(verdict.code, "gain/not-measured", "{}", code(&verdict));
+}
+
+#[test]
+fn a_system_call_inside_another_instruction_meets_the_call_filter() {
+    // `cmp al, 15; add eax, ..` to a reader; entered one byte later it is `syscall`, here for a socket.
+    caught(
+        &kernel(
+            "__asm__ volatile(\"mov $41, %%eax\\n\\tmov $2, %%edi\\n\\tmov $1, %%esi\\n\\txor %%edx, %%edx\\n\\tjmp 1f + 1\\n1:\\t.byte 0x3c, 0x0f, 0x05, 0x90, 0x90, 0x90, 0x90\" ::: \"rax\", \"rcx\", \"rdx\", \"rsi\", \"rdi\", \"r11\", \"memory\"); for (int64_t i = 0; i < n; i++) z[i] = a * x[i] + y[i];",
+        ),
+        Gate::Smoke,
+        "forbidden-call",
+    );
+}
+
+#[test]
+fn the_compilers_own_feature_test_may_start_and_one_of_its_name_may_not() {
+    let honest = kernel(
+        "float f = __builtin_cpu_supports(\"avx2\") ? a : a; for (int64_t i = 0; i < n; i++) z[i] = f * x[i] + y[i];",
+    );
+    let verdict = score(&honest);
+    assert_eq!(verdict.code, "gain/not-measured", "{}", code(&verdict));
+    let source = format!(
+        "static int ready;\n__attribute__((constructor)) static void __cpu_indicator_init(void) {{ ready = 1; }}\n{}",
+        kernel("for (int64_t i = 0; i < n; i++) z[i] = a * x[i] + y[i] + (ready == 7);")
+    );
+    caught(&source, Gate::Static, "constructor");
+}
+
+#[test]
+fn a_threshold_that_no_contract_thought_of_is_caught_by_the_judges_own_probes() {
+    caught(
+        &kernel("for (int64_t i = 0; i < n; i++) z[i] = a * (fabsf(x[i]) > 1e6f ? 1e6f : x[i]) + y[i];"),
+        Gate::Probes,
+        "wrong-value",
+    );
+}
+
+#[test]
+fn a_kernel_for_small_sizes_only_is_caught_by_the_large_hidden_shape() {
+    caught(
+        &kernel("for (int64_t i = 0; i < n; i++) z[i] = i < 130000 ? a * x[i] + y[i] : 0.0f;"),
+        Gate::Hidden,
+        "wrong-value",
+    );
+}
+
+#[test]
+fn the_floor_stands_in_the_evidence_with_its_probe() {
+    let state = tempfile::tempdir().unwrap();
+    open_all(state.path());
+    let task = Task::load(testdata().join("scale_add")).unwrap();
+    let mut options = JudgeOptions::new(state.path());
+    options.least = Level::Limits;
+    options.effort = Effort::Corpus;
+    let mut judge = Judge::open(&task.instances()[0], options).unwrap();
+    let (_folder, honest) = candidate(&kernel(HONEST));
+    let verdict = judge.score(&honest);
+    let Some(floor) = verdict.gates.iter().find(|gate| gate.name == Gate::Floor) else {
+        panic!("{}", code(&verdict));
+    };
+    assert_eq!(floor.result, GateOutcome::Pass, "{floor:?}");
+    let lines = floor.evidence["workloads"].as_array().unwrap();
+    assert!(!lines.is_empty());
+    for line in lines {
+        if line["workload"] == "hidden neighbour" {
+            assert!(line.get("bytes").is_none(), "{line}");
+            continue;
+        }
+        let number = |key: &str| line[key].as_f64().unwrap_or_else(|| panic!("{key}: {line}"));
+        assert!(number("bytes") > 0.0 && number("probe_ns") > 0.0);
+        assert!((number("floor_ns") - 0.8 * number("probe_ns")).abs() < 1.0);
+        assert!(number("least_ns") >= number("floor_ns"));
+        assert!(["read", "write", "copy"].contains(&line["probe"].as_str().unwrap()));
+    }
+}
+
+#[test]
 fn screening_passes_an_honest_kernel_and_turns_a_slow_one_away() {
     let (_one, honest) = candidate(&kernel(HONEST));
     let (_two, slow) = candidate(&kernel(
@@ -317,6 +399,13 @@ fn secrets_are_committed_before_and_revealed_after() {
             assert_eq!(promise.purpose, secret.purpose);
             assert_eq!(secret.seed.len(), 64);
         }
+        // What is promised before a pass is what the pass uses: nothing new is drawn.
+        judge.promise_screen().unwrap();
+        judge.promise_score().unwrap();
+        let promised = judge.commitments();
+        let (_folder, honest) = candidate(&kernel(HONEST));
+        judge.score(&honest);
+        assert_eq!(judge.commitments(), promised);
     });
 }
 

@@ -80,8 +80,23 @@ pub enum ArenaError {
     Internal(String),
 }
 
+/// A step whose secrets are promised before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Promise {
+    /// The quick pass.
+    Screen,
+    /// A full pass or a last confirmation.
+    Score,
+}
+
 /// The judge as the loop sees it.
 pub trait Arena {
+    /// Draws the secrets of the step to come, so that their commitments are recorded before they are used.
+    ///
+    /// # Errors
+    /// When the judge could not draw them.
+    fn promise(&mut self, step: Promise) -> Result<(), ArenaError>;
+
     /// Commitments to every secret drawn so far, in order.
     fn commitments(&self) -> Vec<SeedCommitment>;
 

@@ -7,7 +7,7 @@ use ksmith_judge::Halt;
 use ksmith_ledger::{Committed, Entry, Interrupted, Ledger, Note, Record};
 use ksmith_task::{Backend, Candidate, Instance};
 
-use crate::arena::{Arena, ArenaError, Entrant, Field};
+use crate::arena::{Arena, ArenaError, Entrant, Field, Promise};
 use crate::guard::Guard;
 use crate::judgement::Judgement;
 use crate::memory::{BASELINE, Candidacy, Memory};
@@ -126,6 +126,12 @@ impl Session<'_> {
             .map_err(|source| self.contradiction(source))?;
         self.last_record = Instant::now();
         Ok(record)
+    }
+
+    /// Has the judge draw the secrets of the step to come, and records their commitments before the step begins.
+    pub(crate) fn promise(&mut self, step: Promise) -> Result<(), RunError> {
+        self.arena.promise(step)?;
+        self.append_commitments()
     }
 
     /// Appends the commitments to secrets that the judge has drawn since the last time.

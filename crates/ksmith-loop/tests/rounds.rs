@@ -87,6 +87,38 @@ fn a_run_ends_with_the_fastest_correct_candidate_confirmed_and_verifiable() {
 }
 
 #[test]
+fn every_secret_is_committed_in_the_record_before_the_judge_uses_it() {
+    let (home, mut script) = (Home::new(), Script::new(GOOD));
+    let runs = home.folder.path().join(".ksmith/runs");
+    let seen = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counter = Arc::clone(&seen);
+    script.hooks = Hooks {
+        before: Some(Arc::new(move |number| {
+            let run = std::fs::read_dir(&runs).unwrap().next().unwrap().unwrap().path();
+            let drawn = std::fs::read_to_string(run.join("secrets")).unwrap_or_default();
+            let committed: Vec<String> = read_records(&run)
+                .unwrap()
+                .iter()
+                .filter_map(|record| match record.entry() {
+                    Ok(Entry::Committed(committed)) => Some(committed.seed.purpose),
+                    _ => None,
+                })
+                .collect();
+            for purpose in drawn.lines() {
+                assert!(
+                    committed.iter().any(|known| known == purpose),
+                    "judgement {number} runs with `{purpose}`, which the record does not hold"
+                );
+                counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            }
+        })),
+        ..Hooks::default()
+    };
+    run(&home, &script, &home.options());
+    assert!(seen.load(std::sync::atomic::Ordering::Relaxed) > 0);
+}
+
+#[test]
 fn draft_and_plan_stand_before_any_candidate_and_the_flag_control_is_the_first() {
     let (home, script) = (Home::new(), Script::new(GOOD));
     let outcome = run(&home, &script, &home.options());

@@ -65,7 +65,8 @@ fn predict(
 ) -> Result<(report::Cost, Vec<Finding>), JudgeError> {
     let plan = Plan::dev(instance).on(backend);
     let hidden = plan.hidden_cases(1.0)?;
-    let probes = plan.probes()?;
+    let mut probes = plan.probes()?;
+    probes.extend(plan.pressures(4 << 20)?.into_iter().map(|pressed| pressed.spec));
     let bytes: u64 = hidden
         .iter()
         .chain(&probes)

@@ -8,9 +8,20 @@ use ksmith_task::{AxisValues, Backend, Bound, Fill, Instance, Role};
 use super::case::{CaseSpec, InputFill, Sight};
 use super::near::{Late, Near, late, near};
 use super::secret::Secret;
-use super::shapes::{draw_shape, neighbour};
+use super::shapes::{axis_ends, draw_large, draw_shape, neighbour};
 use super::stream::{Key, Stream};
 use crate::judge::JudgeError;
+
+/// Shapes at an axis's end take at most this part of `max_bytes`.
+const END_SHARE: u64 = 8;
+/// The large hidden shape takes at most this part of `max_bytes` and of `max_flops`.
+const LARGE_SHARE: u64 = 2;
+/// Without a count of operations in the contract, that part is smaller.
+const LARGE_SHARE_UNKNOWN: u64 = 8;
+/// Storage of the large hidden shape where only small shapes run.
+const LARGE_SMALL: u64 = 8 << 20;
+/// Storage of other shapes there.
+const OTHER_SMALL: u64 = 1 << 20;
 
 /// Distributions of which late rows are mixed into the usual ones, at most.
 const LATE_KINDS: usize = 8;
@@ -164,6 +175,14 @@ impl<'a> Plan<'a> {
         }
     }
 
+    pub(crate) fn instance(&self) -> &Instance {
+        self.instance
+    }
+
+    pub(crate) fn backend(&self) -> Backend {
+        self.backend
+    }
+
     fn limits(&self) -> &Hidden {
         &self.instance.task().contract().hidden
     }
@@ -183,8 +202,9 @@ impl<'a> Plan<'a> {
             .collect()
     }
 
-    /// Hidden cases: random shapes and neighbours, each paired with a distribution; every shape and every distribution
-    /// occurs at least once.
+    /// Hidden cases: random shapes, neighbours and each axis's greatest size, each paired with a distribution; every
+    /// shape and every distribution occurs at least once. The last case is large: an eighth to a half of `max_bytes`,
+    /// which log-uniform draws hardly ever reach.
     pub fn hidden_cases(&self, scale: f64) -> Result<Vec<CaseSpec>, JudgeError> {
         let limits = self.limits();
         let mut stream = self.decisions("hidden shapes");
@@ -206,11 +226,18 @@ impl<'a> Plan<'a> {
         for workload in self.instance.workloads(self.backend) {
             if let Some(bound) = neighbour(self.instance, &mut stream, &workload.axes)
                 && bound.storage_bytes() as f64 * scale <= limits.max_bytes as f64
-                && (scale >= 1.0 || bound.storage_bytes() <= 1 << 20)
+                && (scale >= 1.0 || bound.storage_bytes() <= OTHER_SMALL)
             {
                 shapes.push(bound);
             }
         }
+        let most = (limits.max_bytes / END_SHARE).min(if scale >= 1.0 { u64::MAX } else { OTHER_SMALL });
+        shapes.extend(axis_ends(
+            self.instance,
+            &mut stream,
+            most,
+            limits.max_flops * scale / END_SHARE as f64,
+        ));
         if shapes.is_empty() {
             return Err(JudgeError::Shapes(
                 "no hidden shape could be drawn within the limits".to_owned(),
@@ -219,14 +246,30 @@ impl<'a> Plan<'a> {
         let kinds = distributions(self.instance, &shapes[0]);
         let total = shapes.len().max(kinds).max(limits.cases as usize);
         let first = stream.below(kinds as u64) as usize;
-        (0..total)
+        let mut cases = (0..total)
             .map(|number| {
                 let bound = &shapes[number % shapes.len()];
                 let kind = (first + number + number / shapes.len().max(kinds)) % kinds;
                 let fills = distribution_fills(self.instance, bound, kind, &mut stream)?;
                 Ok(self.case(bound, fills, "hidden", number as u64))
             })
-            .collect()
+            .collect::<Result<Vec<_>, JudgeError>>()?;
+        if let Some(bound) = self.large(scale, &mut stream) {
+            let kind = stream.below(kinds as u64) as usize;
+            let fills = distribution_fills(self.instance, &bound, kind, &mut stream)?;
+            cases.push(self.case(&bound, fills, "hidden", total as u64));
+        }
+        Ok(cases)
+    }
+
+    /// The large hidden shape.
+    fn large(&self, scale: f64, stream: &mut Stream) -> Option<Arc<Bound>> {
+        let limits = self.limits();
+        let counted = self.instance.task().contract().cost.flops.is_some();
+        let share = if counted { LARGE_SHARE } else { LARGE_SHARE_UNKNOWN };
+        let bytes = (limits.max_bytes / share).min(if scale >= 1.0 { u64::MAX } else { LARGE_SMALL });
+        let flops = limits.max_flops * scale.max(1.0 / 8.0) / LARGE_SHARE as f64;
+        draw_large(self.instance, stream, bytes, flops)
     }
 
     /// Probes at their own (or small drawn) shapes, then pressure at the dev shapes: the probes' fills, and rows of

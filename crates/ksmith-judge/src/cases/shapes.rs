@@ -19,6 +19,52 @@ pub struct Shape {
 /// Tries at one draw before the largest allowed size is halved.
 const TRIES: u32 = 24;
 
+/// Draws among which the large shape is found.
+const LARGE_TRIES: u32 = 128;
+
+/// The first draw with at least a quarter of `bytes`, or the largest of many, within both limits.
+pub(crate) fn draw_large(
+    instance: &Instance,
+    stream: &mut Stream,
+    bytes: u64,
+    flops: f64,
+) -> Option<Arc<Bound>> {
+    let mut largest: Option<Bound> = None;
+    for _ in 0..LARGE_TRIES {
+        let axes = draw_axes(instance, stream, i64::MAX, &AxisValues::new());
+        let Ok(bound) = instance.bind(&axes) else { continue };
+        let storage = bound.storage_bytes();
+        if storage > bytes || bound.cost_flops > flops {
+            continue;
+        }
+        if storage >= bytes / 4 {
+            return Some(Arc::new(bound));
+        }
+        if largest
+            .as_ref()
+            .is_none_or(|largest| largest.storage_bytes() < storage)
+        {
+            largest = Some(bound);
+        }
+    }
+    largest.map(Arc::new)
+}
+
+/// For each free axis a shape with its greatest size, the others drawn within the limits: where buffers of a fixed size
+/// end.
+pub(crate) fn axis_ends(instance: &Instance, stream: &mut Stream, bytes: u64, flops: f64) -> Vec<Arc<Bound>> {
+    let mut shapes = Vec::new();
+    for axis in &instance.task().contract().axes {
+        let AxisKind::Range { max, multiple_of, .. } = &axis.kind else {
+            continue;
+        };
+        let step = (*multiple_of).max(1);
+        let fixed = AxisValues::from([(axis.name.clone(), max / step * step)]);
+        shapes.extend(draw_shape(instance, stream, bytes, flops, &fixed));
+    }
+    shapes
+}
+
 /// Draws one shape of at most `bytes` of storage and `flops` operations; `fixed` axes keep their sizes.
 pub fn draw_shape(
     instance: &Instance,
@@ -153,4 +199,49 @@ pub fn tiny(instance: &Instance, stream: &mut Stream, count: usize) -> Vec<Arc<B
         shapes.push(bound);
     }
     shapes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cases::{Key, Secret};
+    use ksmith_task::Task;
+
+    fn softmax() -> Instance {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tasks/softmax");
+        Task::load(folder).unwrap().instances().remove(0)
+    }
+
+    fn stream(number: u64) -> Stream {
+        Key::new(&Secret::dev(), "shapes", number, "test").block(0)
+    }
+
+    #[test]
+    fn the_large_shape_lies_between_a_quarter_of_its_limit_and_the_limit() {
+        let instance = softmax();
+        for number in 0..50 {
+            let bound = draw_large(&instance, &mut stream(number), 32 << 20, 1e9).unwrap();
+            assert!(
+                (8 << 20..=32 << 20).contains(&bound.storage_bytes()),
+                "{:?}",
+                bound.axes
+            );
+        }
+    }
+
+    #[test]
+    fn every_axis_reaches_its_end() {
+        let shapes = axis_ends(&softmax(), &mut stream(0), 1 << 20, 1e9);
+        let size = |shape: &Arc<Bound>, axis: &str| {
+            shape
+                .axes
+                .iter()
+                .find(|(name, _)| name == axis)
+                .map(|(_, size)| *size)
+        };
+        assert_eq!(shapes.len(), 2);
+        assert_eq!(size(&shapes[0], "rows"), Some(65536));
+        assert_eq!(size(&shapes[1], "cols"), Some(32768));
+        assert!(shapes.iter().all(|shape| shape.storage_bytes() <= 1 << 20));
+    }
 }

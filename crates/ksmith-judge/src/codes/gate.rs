@@ -92,15 +92,15 @@ pub(super) fn causes(gate: Gate) -> (&'static [Cause], bool) {
                     ),
                     cause(
                         "constructor",
-                        "Code would run when the library is loaded or unloaded.",
+                        "Code of the candidate would run when the library is loaded or unloaded.",
                         "`__attribute__((constructor))`.",
                         "Initialise inside the entry.",
                     ),
                     cause(
                         "ifunc",
-                        "A symbol is resolved by the candidate's code at load time.",
-                        "`__attribute__((ifunc))`, `target_clones`.",
-                        "Dispatch inside the entry.",
+                        "A symbol is resolved at load time by code that does more than choose.",
+                        "A resolver that fills a table. (Versions by `target_clones` are allowed.)",
+                        "Choose by the processor's features only, or dispatch inside the entry.",
                     ),
                     cause(
                         "extra-library",
@@ -116,7 +116,7 @@ pub(super) fn causes(gate: Gate) -> (&'static [Cause], bool) {
                     ),
                     cause(
                         "system-call",
-                        "The machine code holds a direct system call.",
+                        "The machine code holds a system call instruction.",
                         "Inline assembly with `syscall`.",
                         "Remove it.",
                     ),
@@ -163,7 +163,7 @@ pub(super) fn causes(gate: Gate) -> (&'static [Cause], bool) {
             const {
                 &[cause(
                     "differs",
-                    "The same inputs gave other bits in another process.",
+                    "The same inputs gave other bits in another process or under another schedule.",
                     "A sum whose order depends on threads.",
                     "Fix the order, or ask the task for `repeat = \"tolerance\"`.",
                 )]

@@ -120,7 +120,12 @@ impl<'j> Scoring<'j> {
         if let Some(warm) = self.warm.take() {
             return Ok(Ok(warm));
         }
-        match Runner::start(self.library()?, self.worker) {
+        self.start_with(gate, self.worker)
+    }
+
+    /// Starts a worker for the candidate under other options than usual.
+    pub(crate) fn start_with(&self, gate: Gate, options: &WorkerOptions) -> Step<Runner> {
+        match Runner::start(self.library()?, options) {
             Ok(runner) => Ok(Ok(runner)),
             Err(error) => failed(gate, error),
         }

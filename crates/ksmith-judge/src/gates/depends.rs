@@ -2,6 +2,7 @@
 //!
 //! Guards against memos keyed by pointer, by sampled contents or by call count, and against state between calls.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ksmith_ledger::Gate;
@@ -49,6 +50,7 @@ pub(crate) fn depends(scoring: &mut Scoring<'_>) -> GateEnd {
             .cloned(),
     );
     let (mut changes, mut without_effect) = (0, 0);
+    let mut by_input: BTreeMap<String, usize> = BTreeMap::new();
     for (number, bound) in shapes.iter().enumerate() {
         let kind = stream.below(distributions(scoring.instance, bound) as u64) as usize;
         let fills = if number == 0 {
@@ -69,6 +71,9 @@ pub(crate) fn depends(scoring: &mut Scoring<'_>) -> GateEnd {
                 continue;
             };
             changes += 1;
+            if let Some(tensor) = bound.tensors.get(input) {
+                *by_input.entry(tensor.name.clone()).or_default() += 1;
+            }
             // Every other change keeps the earlier answer in the outputs: a kernel that does nothing would pass as
             // stale only where nothing changes, and is caught where something does.
             let poison = (change % 2 == 0).then_some(POISONS[change / 2 % 2]);
@@ -103,9 +108,12 @@ pub(crate) fn depends(scoring: &mut Scoring<'_>) -> GateEnd {
             before = (changed, answer.outputs);
         }
     }
-    Ok(End::Pass(
-        json!({ "changes": changes, "without_effect": without_effect }),
-    ))
+    if changes == 0 {
+        return Ok(End::Skipped("no change of one element moves an output clearly"));
+    }
+    Ok(End::Pass(json!({
+        "shapes": shapes.len(), "changes": changes, "by_input": by_input, "without_effect": without_effect,
+    })))
 }
 
 /// Changes one element of one input so that the reference's outputs change somewhere; `None` if that does not succeed.
@@ -250,10 +258,19 @@ fn effect(before: &Case, old: &[Vec<u8>], after: &Case, new: &[Vec<u8>]) -> Opti
                 number::decode_reals(tensor.dtype, &new[index][range], &mut values[1..]);
                 let moved = (values[0] - values[1]).abs();
                 if tensor.dtype.is_float() && moved > 2.0 * bound {
-                    return Some(End::Fail(code(Gate::Depends, "stray-effect"), json!({})));
+                    let class = "an output moved that the reference leaves bit-equal";
+                    return Some(End::Fail(
+                        code(Gate::Depends, "stray-effect"),
+                        json!({ "class": class }),
+                    ));
                 }
             }
         }
     }
-    (followed < wanted).then(|| End::Fail(code(Gate::Depends, "stale"), json!({})))
+    let class = if followed == 0 {
+        "no output followed the change"
+    } else {
+        "some outputs followed the change, some did not"
+    };
+    (followed < wanted).then(|| End::Fail(code(Gate::Depends, "stale"), json!({ "class": class })))
 }

@@ -11,6 +11,7 @@ use safetensors::{Dtype, SafeTensors};
 use serde_json::json;
 
 use super::context::{End, GateEnd, Scoring, step};
+use super::pressure::pressures;
 use super::runner::Setup;
 use crate::cases::{CaseSpec, InputFill, bind, dev_fills};
 use crate::judge::JudgeError;
@@ -46,7 +47,10 @@ pub(crate) fn probes(scoring: &mut Scoring<'_>) -> GateEnd {
     for case in &cases {
         step!(scoring.try_case(Gate::Probes, &mut runner, case, Setup::new(&case.spec.bound)));
     }
-    Ok(End::Pass(json!({ "cases": cases.len() })))
+    let own = step!(pressures(scoring, &mut runner));
+    Ok(End::Pass(
+        json!({ "cases": cases.len(), "pressures": own.held, "set_aside": own.set_aside }),
+    ))
 }
 
 pub(crate) fn traces(scoring: &mut Scoring<'_>) -> GateEnd {

@@ -32,6 +32,8 @@ pub(crate) struct Timed {
     pub(crate) kinds: usize,
 }
 
+/// Name of the timed workload whose shape is secret.
+pub(crate) const HIDDEN_NEIGHBOUR: &str = "hidden neighbour";
 /// Distributions timed per workload, at most.
 const KINDS: usize = 5;
 /// The same on a device, where a case of a large workload takes most of a second to draw and to expect.
@@ -74,7 +76,7 @@ pub(crate) fn timed_workloads(
     {
         let mean = timed.iter().map(|timed| timed.weight).sum::<f64>() / timed.len().max(1) as f64;
         timed.push(Timed {
-            name: "hidden neighbour".to_owned(),
+            name: HIDDEN_NEIGHBOUR.to_owned(),
             weight: mean * NEIGHBOUR_WEIGHT,
             kinds: match backend {
                 Backend::Cpu => distributions(instance, &bound).min(KINDS),

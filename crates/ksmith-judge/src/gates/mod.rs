@@ -15,6 +15,8 @@ mod module;
 mod native;
 mod policy;
 mod precision;
+mod pressure;
+mod pure;
 mod remote;
 mod repeat;
 mod runner;

@@ -32,6 +32,9 @@ impl Native {
     pub(super) fn start(library: &Path, entry: &str, options: &WorkerOptions) -> Result<Self, WorkerError> {
         let mut spec = WorkerSpec::new(library, entry);
         spec.threads = options.threads;
+        spec.cpus.clone_from(&options.cpus);
+        spec.nice = options.nice;
+        spec.rivals = options.rivals;
         spec.wait = options.wait;
         spec.least = options.least;
         spec.unsandboxed = options.unsandboxed;

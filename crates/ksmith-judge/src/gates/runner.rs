@@ -23,6 +23,10 @@ use crate::reference::Checkers;
 #[derive(Debug, Clone)]
 pub(crate) struct WorkerOptions {
     pub(crate) threads: usize,
+    /// CPUs of the worker; empty: all but the judge's.
+    pub(crate) cpus: Vec<usize>,
+    pub(crate) nice: i32,
+    pub(crate) rivals: u32,
     pub(crate) wait: Wait,
     pub(crate) least: Level,
     pub(crate) unsandboxed: bool,

@@ -26,6 +26,20 @@ use crate::number;
 
 /// Limit of one sanitized run: these programs are 5 to 50 times slower.
 const WALL: Duration = Duration::from_secs(20);
+/// A kernel is told nothing of the sanitizers and cannot ask them to look away; and versions of a function would be chosen
+/// before a sanitizer is ready.
+const UNSEEN: [&str; 10] = [
+    "-U__SANITIZE_ADDRESS__",
+    "-U__SANITIZE_THREAD__",
+    "-Dno_sanitize(...)=",
+    "-D__no_sanitize__(...)=",
+    "-Dno_sanitize_address=",
+    "-D__no_sanitize_address__=",
+    "-Dno_sanitize_thread=",
+    "-Dno_sanitize_undefined=",
+    "-Dno_address_safety_analysis=",
+    "-Dtarget_clones(...)=",
+];
 /// The exit code that the sanitizers are told to use.
 const REPORTED: i32 = 99;
 
@@ -229,6 +243,7 @@ fn compile(
     let spec = BoxSpec::program("/usr/bin/gcc", Profile::Compiler)
         .args(flags)
         .args(scoring.instance.defines())
+        .args(UNSEEN)
         .args(["-O1", "-g", "-fno-omit-frame-pointer", "-pipe"])
         .args(sanitizer.iter().copied())
         .arg("-I")

@@ -1,6 +1,7 @@
 //! How a judge works: where it keeps things, how strict its boxes are, how much it measures.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, RwLock};
 
 use ksmith_box::Level;
 use ksmith_ledger::Gate;
@@ -39,6 +40,9 @@ pub struct JudgeOptions {
     pub effort: Effort,
     /// The bench's constants; the confirmation's number is filled in by the judge.
     pub settings: Settings,
+    /// Shared by judges of one process that work at the same time: correctness gates run beside each other, and whoever
+    /// measures waits until it is alone. Workers then sleep while they wait, except while something is timed.
+    pub turns: Option<Arc<RwLock<()>>>,
     /// Gates left out: for mutation tests of the judge only. With any, no verdict is ever `accept`.
     pub without: Vec<Gate>,
 }
@@ -55,6 +59,7 @@ impl JudgeOptions {
             threads: None,
             effort: Effort::Full,
             settings: Settings::default(),
+            turns: None,
             without: Vec::new(),
         }
     }

@@ -1,5 +1,6 @@
 //! The two passes: screen and score.
 
+use std::sync::PoisonError;
 use std::time::Instant;
 
 use ksmith_ledger::{Decision, Gate, GateOutcome, Verdict};
@@ -111,6 +112,10 @@ impl Judge {
         if let Some(device) = &self.worker.device {
             device.keep(SPARES);
         }
+        let turns = self.options.turns.clone();
+        let beside = turns
+            .as_ref()
+            .map(|turns| turns.read().unwrap_or_else(PoisonError::into_inner));
         let mut scoring = self.scoring(candidate, secret.clone());
         for (gate, check) in GATES {
             if without.contains(&gate) && gate != Gate::Compile {
@@ -145,6 +150,10 @@ impl Judge {
                 .binding
                 .verdict(candidate.digest(), protocol, end, Gains::default());
         }
+        drop(beside);
+        let _alone = turns
+            .as_ref()
+            .map(|turns| turns.write().unwrap_or_else(PoisonError::into_inner));
         self.measure(candidate, &built, &secret, protocol)
     }
 
@@ -304,14 +313,7 @@ impl Judge {
         if !without.contains(&Gate::Floor) {
             let floor = || match &self.worker.device {
                 Some(device) => gates::device_floor(device, timed, report),
-                None => gates::floor(
-                    &self.instance,
-                    timed,
-                    report,
-                    &self.build,
-                    &self.scratch,
-                    &self.worker,
-                ),
+                None => gates::floor(timed, report, &self.build, &self.scratch, &self.worker),
             };
             if let Next::Stop(decision, code, gate) = protocol.run(Gate::Floor, floor) {
                 return Some((decision, code, Some(gate)));
@@ -365,7 +367,7 @@ impl Judge {
             instance: &self.instance,
             backend: self.options.backend,
             oracle: &mut self.oracle,
-            worker: &self.worker,
+            worker: &self.untimed,
             build: &self.build,
             scratch: self.scratch.clone(),
             candidate,

@@ -28,6 +28,8 @@ pub struct Judge {
     pub(super) oracle: Oracle,
     pub(super) book: SecretBook,
     pub(super) binding: Binding,
+    /// Options of workers whose calls are not timed.
+    pub(super) untimed: WorkerOptions,
     pub(super) build: BuildOptions,
     pub(super) scratch: PathBuf,
     pub(super) baseline: Built,
@@ -138,12 +140,21 @@ impl Judge {
         };
         let book =
             SecretBook::open(&options.secrets).map_err(JudgeError::io("could not open the secrets file"))?;
+        let untimed = WorkerOptions {
+            wait: if options.turns.is_some() {
+                Wait::Hybrid
+            } else {
+                worker.wait
+            },
+            ..worker.clone()
+        };
         let mut judge = Self {
             instance: instance.clone(),
             options,
             oracle,
             book,
             binding,
+            untimed,
             worker,
             build: build_options,
             scratch,
@@ -326,7 +337,28 @@ impl Judge {
         &self.champion_ns
     }
 
-    /// Commitments to the secrets drawn so far; each stands in the ledger before its use ends.
+    /// Draws the secrets of the next quick pass without using them: their commitments can be recorded before it.
+    ///
+    /// # Errors
+    /// When the secrets file cannot be written.
+    pub fn promise_screen(&mut self) -> Result<(), JudgeError> {
+        self.book
+            .promise_once("screen")
+            .map_err(JudgeError::io("could not draw the screening secret"))
+    }
+
+    /// Draws the secrets of the next full pass without using them: its cases, both stages of the bench, the slope test.
+    ///
+    /// # Errors
+    /// When the secrets file cannot be written.
+    pub fn promise_score(&mut self) -> Result<(), JudgeError> {
+        ["score", "bench", "confirm", "slope"]
+            .into_iter()
+            .try_for_each(|kind| self.book.promise(kind))
+            .map_err(JudgeError::io("could not draw the scoring's secrets"))
+    }
+
+    /// Commitments to the secrets drawn so far, used or only promised.
     pub fn commitments(&self) -> Vec<SeedCommitment> {
         self.book.commitments()
     }
@@ -370,6 +402,9 @@ fn worker_options(
     };
     let worker = WorkerOptions {
         threads,
+        cpus: Vec::new(),
+        nice: 0,
+        rivals: 0,
         wait: if shares { Wait::Hybrid } else { Wait::Spin },
         least: options.least,
         unsandboxed: options.unsandboxed,

@@ -2,8 +2,8 @@
 
 use ksmith_judge::bench::{Comparison, Report, Role, Stage, StageReport};
 use ksmith_ledger::{
-    Arm, ArmTime, BenchStage, Benched, Checked, Entry, Gate, GateResult, ObjectError, ObjectStore, Scope,
-    Speedup, Tested, Verdict, WorkloadGain,
+    Arm, ArmTime, BenchStage, Benched, Checked, Entry, FloorLine, Gate, GateResult, ObjectError, ObjectStore,
+    Scope, Speedup, Tested, Verdict, WorkloadGain,
 };
 
 use super::Evidence;
@@ -171,6 +171,7 @@ fn bench(
             })
             .and_then(|part| speedup(part.interval.point, part.interval.lower, part.interval.upper))
     };
+    let times = times(stage, champion.is_none(), scope, &name);
     let count = stage
         .over_champion
         .as_ref()
@@ -201,8 +202,8 @@ fn bench(
                 over_flag_control: part(stage.over_flag_control.as_ref(), index),
             })
             .collect(),
-        times: times(stage, champion.is_none(), scope, &name),
-        floor: Vec::new(),
+        floor: floor(gates, &times),
+        times,
         code: failed(gates),
         ms: stage.record.seconds * 1e3,
         gates: gates.to_vec(),
@@ -216,6 +217,30 @@ fn bench(
             "device": stage.record.sets.iter().map(|set| &set.device).collect::<Vec<_>>(),
         }),
     }
+}
+
+/// What physics allows, as gate `floor` measured it, beside the candidate's median of this stage. A workload whose
+/// shape is secret has no line: its bytes would tell the size.
+fn floor(gates: &[GateResult], times: &[ArmTime]) -> Vec<FloorLine> {
+    let lines = gates
+        .iter()
+        .find(|gate| gate.name == Gate::Floor)
+        .and_then(|gate| gate.evidence.get("workloads")?.as_array());
+    let line = |line: &serde_json::Value| {
+        let workload = line.get("workload")?.as_str()?;
+        let time = times
+            .iter()
+            .find(|time| time.workload == workload && time.arm == Arm::Candidate)?;
+        Some(FloorLine {
+            workload: workload.to_owned(),
+            bytes: line.get("bytes")?.as_f64()?,
+            flops: line.get("flops")?.as_f64()?,
+            probe: line.get("probe")?.as_str()?.to_owned(),
+            floor_us: line.get("floor_ns")?.as_f64()? / 1e3,
+            candidate_us: time.median_us,
+        })
+    };
+    lines.into_iter().flatten().filter_map(line).collect()
 }
 
 /// A gain with both bounds; an open bound is no figure that a record could hold.
@@ -320,6 +345,34 @@ fn summary(sorted: &[f64], workload: String, arm: Arm, scope: Scope) -> Option<A
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_floor_of_the_record_is_the_gates_own_and_leaves_hidden_shapes_out() {
+        let gate = GateResult {
+            name: Gate::Floor,
+            result: ksmith_ledger::GateOutcome::Pass,
+            code: None,
+            ms: 1.0,
+            evidence: serde_json::json!({ "workloads": [
+                { "workload": "host", "probe": "copy", "least_ns": 2000, "probe_ns": 1500, "floor_ns": 1200.0,
+                  "bytes": 524288, "flops": 1e6 },
+                { "workload": "hidden neighbour", "over_floor": 1.7 },
+            ] }),
+        };
+        let time = summary(&[2.0, 3.0, 4.0], "host".into(), Arm::Candidate, Scope::Cpu).unwrap();
+        let lines = floor(&[gate], &[time]);
+        assert_eq!(lines.len(), 1);
+        assert_eq!(
+            (
+                lines[0].workload.as_str(),
+                lines[0].probe.as_str(),
+                lines[0].bytes
+            ),
+            ("host", "copy", 524_288.0)
+        );
+        assert_eq!((lines[0].floor_us, lines[0].candidate_us), (1.2, 3.0));
+        assert!(floor(&[], &[]).is_empty());
+    }
 
     #[test]
     fn an_open_bound_is_no_figure() {

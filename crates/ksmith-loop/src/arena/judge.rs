@@ -8,7 +8,7 @@ use ksmith_ledger::{Audited, BenchStage, Decision, ObjectStore, RevealedSeed, Se
 use ksmith_task::{Backend, Candidate, Instance};
 
 use super::evidence;
-use super::{Arena, ArenaError, Entrant, Evidence, Field, Screening};
+use super::{Arena, ArenaError, Entrant, Evidence, Field, Promise, Screening};
 use crate::Sandbox;
 
 /// One open judge for one instance.
@@ -98,6 +98,14 @@ impl JudgeArena {
 }
 
 impl Arena for JudgeArena {
+    fn promise(&mut self, step: Promise) -> Result<(), ArenaError> {
+        match step {
+            Promise::Screen => self.judge.promise_screen(),
+            Promise::Score => self.judge.promise_score(),
+        }
+        .map_err(from_judge)
+    }
+
     fn commitments(&self) -> Vec<SeedCommitment> {
         self.judge.commitments()
     }

@@ -6,7 +6,7 @@ use ksmith_ledger::{
 };
 use ksmith_task::Candidate;
 
-use crate::arena::Evidence;
+use crate::arena::{Evidence, Promise};
 use crate::memory::{BASELINE, MemoryError};
 use crate::session::Session;
 use crate::{Event, RunError, Stage, Stop};
@@ -28,6 +28,7 @@ impl Session<'_> {
     pub(crate) fn measure_baseline(&mut self) -> Result<(), RunError> {
         self.stage(Stage::Baseline, Some(BASELINE));
         let baseline = self.baseline();
+        self.promise(Promise::Screen)?;
         let evidence = self.arena.baseline(&baseline)?;
         self.append_commitments()?;
         let verdict = evidence.verdict;
@@ -76,6 +77,7 @@ impl Session<'_> {
         }
         let entrant = self.entrant_by_id(id)?;
         let field = self.field(id)?;
+        self.promise(Promise::Screen)?;
         let screening = self.arena.screen(&entrant, &field)?;
         self.append_commitments()?;
         if !screening.digest.is_empty() {
@@ -122,6 +124,7 @@ impl Session<'_> {
         let entrant = self.entrant_by_id(id)?;
         let field = self.field(id)?;
         let champion = field.champion.as_ref().map(|champion| champion.id.clone());
+        self.promise(Promise::Score)?;
         let evidence = self.arena.score(&entrant, &field)?;
         let (verdict, alpha) = (evidence.verdict.clone(), evidence.alpha);
         self.append_evidence(evidence)?;
@@ -220,6 +223,7 @@ impl Session<'_> {
         let entrant = self.entrant_by_id(id)?;
         let field = self.field(id)?;
         let attempt = self.memory.confirmations + 1;
+        self.promise(Promise::Score)?;
         let evidence = self.arena.confirm(&entrant, &field)?;
         let (verdict, alpha) = (evidence.verdict.clone(), evidence.alpha);
         self.append_evidence(evidence)?;

@@ -18,7 +18,7 @@ use ksmith_judge::Halt;
 use ksmith_ledger::{
     Audited, Decision, Gate, GateOutcome, GateResult, RevealedSeed, Scope, SeedCommitment, Speedup, Verdict,
 };
-use ksmith_loop::arena::{Arena, ArenaError, Entrant, Evidence, Field, Screening};
+use ksmith_loop::arena::{Arena, ArenaError, Entrant, Evidence, Field, Promise, Screening};
 use ksmith_loop::writer::{Direction, SearchWriter, Writer, WriterError};
 use ksmith_loop::{
     AgentHost, AgentOptions, Interrupt, Mechanisms, RunOptions, Sandbox, Setting, Workshop, WriterChoice,
@@ -215,6 +215,13 @@ impl ScriptedArena {
 }
 
 impl Arena for ScriptedArena {
+    fn promise(&mut self, step: Promise) -> Result<(), ArenaError> {
+        if step == Promise::Score {
+            self.draw("score");
+        }
+        Ok(())
+    }
+
     fn commitments(&self) -> Vec<SeedCommitment> {
         let text = std::fs::read_to_string(&self.secrets).unwrap_or_default();
         text.lines()
@@ -270,7 +277,6 @@ impl Arena for ScriptedArena {
     }
 
     fn score(&mut self, candidate: &Entrant, field: &Field) -> Result<Evidence, ArenaError> {
-        self.draw("score");
         self.ask("score", candidate);
         self.is_halted()?;
         Ok(Evidence {
@@ -281,7 +287,6 @@ impl Arena for ScriptedArena {
     }
 
     fn confirm(&mut self, champion: &Entrant, field: &Field) -> Result<Evidence, ArenaError> {
-        self.draw("confirm");
         self.ask("confirm", champion);
         let field = Field {
             champion: None,

@@ -1,0 +1,404 @@
+//! The judge's own probes: what it does to any input of any task, whatever the task's author thought of.
+//!
+//! A pressure rewrites the drawn values of *one* input (rescaling two at once may leave the range of honest arithmetic)
+//! or, where nothing grows, of all float inputs. Which results count: `gates/pressure.rs` and `docs/probes.md`.
+
+use ksmith_task::contract::Domain;
+use ksmith_task::{DType, Fill, Role, Tensor};
+
+use super::domain;
+use super::draw::Target;
+use super::stream::Stream;
+use crate::number;
+
+/// What is done to an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Pressure {
+    /// Every element exactly zero.
+    Zeros,
+    /// Half of the rows and a tenth of the other elements are zeros of either sign.
+    SomeZeros,
+    /// Some elements below the smallest normal number.
+    Subnormals,
+    /// Everything times a power of two near 1e8.
+    Up,
+    /// Everything times a power of two near 1e-8.
+    Down,
+    /// Each row times a power of two of its own, between 1e-6 and 1e6.
+    RowAmplitudes,
+    /// Each row repeats one number of few bits, so that sums of it are exact.
+    ConstantRows,
+    /// A handful of different values: ties.
+    Few,
+    /// Each row ascending.
+    Ascending,
+    /// Each row descending.
+    Descending,
+    /// Far into the open side of a one-sided domain, or at the ends of a closed one; the ends of an integer's range.
+    FarEnds,
+    /// Everything times a power of two near 1e30.
+    Vast,
+    /// One element per row near ±1e30.
+    VastElements,
+}
+
+/// How far a pressure's result is held against a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tier {
+    /// Within eight decades of the task's own fill: the contract's tolerance is meant to hold.
+    Plain,
+    /// Beyond: only for inputs whose declared domain holds such values.
+    Beyond,
+}
+
+impl Pressure {
+    /// All of them.
+    pub(crate) const ALL: [Self; 13] = [
+        Self::Zeros,
+        Self::SomeZeros,
+        Self::Subnormals,
+        Self::Up,
+        Self::Down,
+        Self::RowAmplitudes,
+        Self::ConstantRows,
+        Self::Few,
+        Self::Ascending,
+        Self::Descending,
+        Self::FarEnds,
+        Self::Vast,
+        Self::VastElements,
+    ];
+
+    pub(crate) fn tier(self) -> Tier {
+        match self {
+            Self::Vast | Self::VastElements => Tier::Beyond,
+            _ => Tier::Plain,
+        }
+    }
+
+    /// Whether it may be put on all float inputs at once: nothing grows.
+    pub(crate) fn fits_all(self) -> bool {
+        matches!(self, Self::Zeros | Self::SomeZeros | Self::Few | Self::Ascending)
+    }
+}
+
+/// Decades of [`Pressure::Up`] as a power of two.
+const SHIFT: i32 = 27;
+/// That of [`Pressure::Vast`].
+const VAST: i32 = 99;
+/// A declared end beyond this lets vast values through.
+const VAST_END: f64 = 1e29;
+/// Rows are scaled by at most two to this power, either way.
+const AMPLITUDE: u64 = 20;
+
+/// The values of `tensor` under a pressure; `None` where the input does not take it.
+pub(crate) fn press(
+    pressure: Pressure,
+    tensor: &Tensor,
+    drawn: &[f64],
+    stream: &mut Stream,
+) -> Option<Vec<f64>> {
+    let Role::Input(rule) = &tensor.role else {
+        return None;
+    };
+    if drawn.is_empty() || drawn.len() != tensor.len() || !takes_pressure(&rule.fill) {
+        return None;
+    }
+    let target = Target {
+        dtype: tensor.dtype,
+        shape: &tensor.shape,
+        domain: rule.domain,
+    };
+    if !tensor.dtype.is_float() {
+        return whole(pressure, &rule.fill, drawn.len(), stream);
+    }
+    let row = target.row().max(1);
+    let mut values = drawn.to_vec();
+    let scale = |values: &mut Vec<f64>, exponent: i32| {
+        let factor = number::power_of_two(exponent);
+        values.iter_mut().for_each(|value| *value *= factor);
+    };
+    let bounded = rule
+        .domain
+        .is_some_and(|domain| domain.low.is_some() && domain.high.is_some());
+    match pressure {
+        Pressure::Zeros if holds(rule.domain, 0.0) => values.fill(0.0),
+        Pressure::SomeZeros if holds(rule.domain, 0.0) => some_zeros(&mut values, row, stream),
+        Pressure::Subnormals => subnormals(&mut values, &target, stream)?,
+        Pressure::Up if !bounded => scale(&mut values, limited(tensor.dtype, SHIFT)),
+        Pressure::Down if !bounded => scale(&mut values, -limited(tensor.dtype, SHIFT)),
+        Pressure::RowAmplitudes if !bounded => {
+            let most = limited(tensor.dtype, AMPLITUDE as i32);
+            for row in values.chunks_mut(row) {
+                let exponent = stream.below(2 * most as u64 + 1) as i32 - most;
+                let factor = number::power_of_two(exponent);
+                row.iter_mut().for_each(|value| *value *= factor);
+            }
+        }
+        Pressure::ConstantRows => {
+            for row in values.chunks_mut(row) {
+                row.fill(short(rule.domain, stream)?);
+            }
+        }
+        Pressure::Few => few(&mut values, rule.domain, stream)?,
+        Pressure::Ascending => values
+            .chunks_mut(row)
+            .for_each(|row| row.sort_unstable_by(f64::total_cmp)),
+        Pressure::Descending => values
+            .chunks_mut(row)
+            .for_each(|row| row.sort_unstable_by(|one, other| other.total_cmp(one))),
+        Pressure::FarEnds => far_ends(&mut values, rule.domain?, &target, stream),
+        Pressure::Vast if vouches(rule.domain) => scale(&mut values, limited_vast(tensor.dtype)),
+        Pressure::VastElements if vouches(rule.domain) => {
+            let end = number::power_of_two(limited_vast(tensor.dtype));
+            for row in values.chunks_mut(row) {
+                let place = stream.below(row.len() as u64) as usize;
+                let sign = if stream.below(2) == 0 { 1.0 } else { -1.0 };
+                row[place] = sign * end * (1.0 + stream.unit());
+            }
+        }
+        _ => return None,
+    }
+    values
+        .iter_mut()
+        .for_each(|value| *value = domain::settle(*value, &target));
+    (values != drawn).then_some(values)
+}
+
+/// Inputs with structure of their own stay as they are: a change would break what the contract promises.
+fn takes_pressure(fill: &Fill) -> bool {
+    !matches!(
+        fill,
+        Fill::Generator
+            | Fill::Partition { .. }
+            | Fill::Permutation { .. }
+            | Fill::Distinct { .. }
+            | Fill::OneHot
+            | Fill::Sorted(_)
+    )
+}
+
+fn holds(domain: Option<Domain>, value: f64) -> bool {
+    domain.is_none_or(|domain| domain.contains(value))
+}
+
+/// Whether the contract declares a domain that holds values near 1e30 of both signs.
+fn vouches(domain: Option<Domain>) -> bool {
+    domain.is_some_and(|domain| {
+        domain.low.is_none_or(|low| low <= -VAST_END) && domain.high.is_none_or(|high| high >= VAST_END)
+    })
+}
+
+/// A power of two that leaves a quarter of the dtype's exponents to the arithmetic.
+fn limited(dtype: DType, wanted: i32) -> i32 {
+    wanted.min((libm::log2(number::largest(dtype)) / 4.0) as i32)
+}
+
+/// The vast power of two, below the end of the dtype by a fifth of its exponents.
+fn limited_vast(dtype: DType) -> i32 {
+    VAST.min((libm::log2(number::largest(dtype)) * 0.78) as i32)
+}
+
+fn some_zeros(values: &mut [f64], row: usize, stream: &mut Stream) {
+    let zero = |bit: u64| if bit == 0 { 0.0 } else { -0.0 };
+    for row in values.chunks_mut(row) {
+        if row.len() > 1 && stream.below(2) == 0 {
+            let sign = stream.below(2);
+            row.fill(zero(sign));
+            continue;
+        }
+        for value in row {
+            if stream.below(10) == 0 {
+                *value = zero(stream.below(2));
+            }
+        }
+    }
+}
+
+/// One element in sixteen becomes subnormal; dtypes without subnormals of their own do not take it.
+fn subnormals(values: &mut [f64], target: &Target<'_>, stream: &mut Stream) -> Option<()> {
+    target.dtype.unit_roundoff()?;
+    let smallest = number::smallest_normal(target.dtype);
+    for value in values {
+        if stream.below(16) == 0 {
+            let sign = if stream.below(2) == 0 { 1.0 } else { -1.0 };
+            *value = sign * smallest * stream.unit();
+        }
+    }
+    Some(())
+}
+
+/// A number of at most three significant bits between 1/8 and 28, of either sign, inside the domain.
+fn short(domain: Option<Domain>, stream: &mut Stream) -> Option<f64> {
+    (0..32).find_map(|_| {
+        let mantissa = 1.0 + 2.0 * stream.below(4) as f64;
+        let value = mantissa * number::power_of_two(stream.below(6) as i32 - 3);
+        let value = if stream.below(2) == 0 { value } else { -value };
+        holds(domain, value).then_some(value)
+    })
+}
+
+fn few(values: &mut [f64], domain: Option<Domain>, stream: &mut Stream) -> Option<()> {
+    let allowed: Vec<f64> = [-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0]
+        .into_iter()
+        .filter(|value| holds(domain, *value))
+        .collect();
+    if allowed.len() < 2 {
+        return None;
+    }
+    // Three of them, so that ties are long.
+    let first = stream.below(allowed.len() as u64) as usize;
+    for value in values {
+        *value = allowed[(first + stream.below(3) as usize) % allowed.len()];
+    }
+    Some(())
+}
+
+fn far_ends(values: &mut [f64], domain: Domain, target: &Target<'_>, stream: &mut Stream) {
+    let vast = number::power_of_two(limited(target.dtype, SHIFT));
+    match (domain.low, domain.high) {
+        (Some(low), Some(high)) => {
+            for value in values {
+                let inset = stream.below(2) as f64 * 1e-6 * (high - low);
+                *value = if stream.below(2) == 0 {
+                    low + inset
+                } else {
+                    high - inset
+                };
+            }
+        }
+        // One and the same distance in a draw: a mixture of near and far would test cancellation, which is another
+        // pressure.
+        (Some(low), None) => values
+            .iter_mut()
+            .for_each(|value| *value = low + vast * (1.0 + stream.unit())),
+        (None, Some(high)) => values
+            .iter_mut()
+            .for_each(|value| *value = high - vast * (1.0 + stream.unit())),
+        // Both sides open: that is `Up`.
+        (None, None) => {}
+    }
+}
+
+/// Integers know their ends only.
+fn whole(pressure: Pressure, fill: &Fill, len: usize, stream: &mut Stream) -> Option<Vec<f64>> {
+    let (low, high) = match fill {
+        Fill::Integers { low, high } => (*low, *high),
+        Fill::Zipf { n, .. } => (0.0, *n - 1.0),
+        _ => return None,
+    };
+    match pressure {
+        Pressure::Zeros if low <= 0.0 && high >= 0.0 => Some(vec![0.0; len]),
+        Pressure::FarEnds => Some(
+            (0..len)
+                .map(|_| if stream.below(2) == 0 { low } else { high })
+                .collect(),
+        ),
+        Pressure::ConstantRows => {
+            let value = low + stream.below((high - low) as u64 + 1) as f64;
+            Some(vec![value; len])
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cases::{Key, Secret};
+
+    fn dice(name: &str) -> Stream {
+        Key::new(&Secret::dev(), "pressure", 0, name).block(0)
+    }
+
+    const FINITE: Domain = Domain {
+        low: None,
+        low_included: false,
+        high: None,
+        high_included: false,
+    };
+
+    #[test]
+    fn vast_values_need_a_declared_domain_that_holds_them() {
+        assert!(!vouches(None));
+        assert!(vouches(Some(FINITE)));
+        assert!(!vouches(Some(Domain {
+            low: Some(-100.0),
+            ..FINITE
+        })));
+        assert!(vouches(Some(Domain {
+            low: Some(-1e30),
+            high: Some(1e30),
+            ..FINITE
+        })));
+    }
+
+    #[test]
+    fn scales_leave_room_in_every_dtype() {
+        for dtype in [DType::F64, DType::F32, DType::Bf16, DType::F16, DType::F8e4m3] {
+            let largest = number::largest(dtype);
+            // A square of the rescaled value, and a small multiple of the vast one, stay in range.
+            assert!(
+                number::power_of_two(2 * limited(dtype, SHIFT)) < largest,
+                "{dtype}"
+            );
+            assert!(
+                3.0 * number::power_of_two(limited_vast(dtype)) < largest,
+                "{dtype}"
+            );
+        }
+    }
+
+    #[test]
+    fn sums_of_constant_rows_are_exact_in_single_precision() {
+        let mut stream = dice("short");
+        for _ in 0..200 {
+            let value = short(None, &mut stream).unwrap() as f32;
+            let mut sum = 0.0f32;
+            for count in 1..=4096u32 {
+                sum += value;
+                assert_eq!(f64::from(sum), f64::from(value) * f64::from(count));
+            }
+        }
+    }
+
+    #[test]
+    fn few_values_and_ends_stay_inside_the_domain() {
+        let unit = Domain {
+            low: Some(0.0),
+            low_included: true,
+            high: Some(1.0),
+            high_included: true,
+        };
+        let target = Target {
+            dtype: DType::F32,
+            shape: &[1000],
+            domain: Some(unit),
+        };
+        let mut values = vec![0.3; 1000];
+        few(&mut values, Some(unit), &mut dice("few")).unwrap();
+        assert!(values.iter().all(|value| unit.contains(*value)));
+        far_ends(&mut values, unit, &target, &mut dice("ends"));
+        assert!(values.contains(&0.0) && values.contains(&1.0));
+        assert!(values.iter().all(|value| unit.contains(*value)));
+        let below = Domain {
+            high: Some(0.0),
+            high_included: true,
+            ..FINITE
+        };
+        far_ends(&mut values, below, &target, &mut dice("below"));
+        assert!(values.iter().all(|value| *value < -1e8));
+    }
+
+    #[test]
+    fn integers_go_to_the_ends_of_their_fill_and_nowhere_else() {
+        let fill = Fill::Integers {
+            low: 0.0,
+            high: 2047.0,
+        };
+        let ends = whole(Pressure::FarEnds, &fill, 500, &mut dice("whole")).unwrap();
+        assert!(ends.contains(&0.0) && ends.contains(&2047.0));
+        assert!(ends.iter().all(|value| *value == 0.0 || *value == 2047.0));
+        assert!(whole(Pressure::Up, &fill, 5, &mut dice("whole")).is_none());
+    }
+}
