@@ -38,6 +38,58 @@ impl Naive {
     }
 }
 
+/// Why a cheat does not win under the naive evaluator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Why {
+    /// Wrong on the naive evaluator's own input too: it stands for its kind, which wins where tolerances are wider.
+    Crude,
+    /// The naive evaluator runs boxed here, and the box refuses the call that the cheat lives on.
+    Boxed,
+    /// It attacks a part of a judge that the naive evaluator does not have, and computes nothing right itself.
+    NoTarget,
+    /// Its files or flags build nowhere but in the place that it hopes for.
+    NotBuilt,
+    /// It means to take the evaluator or the machine down, not to win.
+    Destructive,
+}
+
+impl Why {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Crude,
+        Self::Boxed,
+        Self::NoTarget,
+        Self::NotBuilt,
+        Self::Destructive,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Crude => "crude",
+            Self::Boxed => "boxed",
+            Self::NoTarget => "no-target",
+            Self::NotBuilt => "not-built",
+            Self::Destructive => "destructive",
+        }
+    }
+
+    pub(crate) fn sentence(self) -> &'static str {
+        match self {
+            Self::Crude => {
+                "wrong on the naive evaluator's own input too; stands for its kind, which wins where tolerances are wider"
+            }
+            Self::Boxed => {
+                "the naive evaluator runs boxed here, and the box refuses the call that the cheat lives on"
+            }
+            Self::NoTarget => {
+                "attacks a part of a judge that the naive evaluator does not have, and computes nothing right itself"
+            }
+            Self::NotBuilt => "its files or flags build nowhere but in the place that it hopes for",
+            Self::Destructive => "means to take the evaluator or the machine down, not to win",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CheatFile {
@@ -50,7 +102,10 @@ struct CheatFile {
     gate: Gate,
     #[serde(default)]
     also: Vec<Gate>,
+    #[serde(default)]
+    full: bool,
     naive: Naive,
+    why: Option<Why>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -74,7 +129,11 @@ pub(crate) struct Cheat {
     pub(crate) gate: Gate,
     /// Gates that may come first, as the scoring's secret has it.
     pub(crate) also: Vec<Gate>,
+    /// Whether its gate speaks in a full scoring only.
+    pub(crate) full: bool,
     pub(crate) naive: Naive,
+    /// Why it is not accepted there.
+    pub(crate) why: Option<Why>,
 }
 
 /// One honest candidate.
@@ -87,7 +146,7 @@ pub(crate) struct Honest {
 }
 
 /// The task instance that a candidate is for.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Hash, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Target {
     pub(crate) task: String,
     pub(crate) types: String,
@@ -132,6 +191,12 @@ pub(crate) fn cheats(root: &Path) -> Result<Vec<Cheat>, Failure> {
                     format!("`{name}`: expected schema 1 and at least one row of the taxonomy").into(),
                 );
             }
+            if file.naive.accepted() != file.why.is_none() {
+                return Err(format!(
+                    "`{name}`: `why` says why the naive evaluator does not accept a cheat, and stands there and nowhere else"
+                )
+                .into());
+            }
             Ok(Cheat {
                 name,
                 folder,
@@ -144,7 +209,9 @@ pub(crate) fn cheats(root: &Path) -> Result<Vec<Cheat>, Failure> {
                 taxonomy: file.taxonomy,
                 gate: file.gate,
                 also: file.also,
+                full: file.full,
                 naive: file.naive,
+                why: file.why,
             })
         })
         .collect()
@@ -190,7 +257,13 @@ mod tests {
             .map(|row| format!("T{row}"))
             .chain((1..=38).map(|row| format!("C{row}")))
             .collect();
+        // Every gate that can be removed has a cheat that names it.
+        for gate in Gate::ALL {
+            let named = cheats.iter().any(|cheat| cheat.gate == gate);
+            assert!(named || gate == Gate::Slow, "no cheat names gate `{gate}`");
+        }
         for cheat in &cheats {
+            assert!(!cheat.full || cheat.gate >= Gate::Bench, "`{}`", cheat.name);
             for row in &cheat.taxonomy {
                 assert!(known.contains(row), "`{}` names row `{row}`", cheat.name);
             }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use super::corpus::Why;
 use super::run::{Mode, Outcome};
 use crate::Failure;
 
@@ -34,6 +35,30 @@ pub(crate) fn families(outcome: &Outcome) {
     }
 }
 
+/// What the naive evaluator says, and why it does not accept the rest.
+fn naive(text: &mut String, outcome: &Outcome) {
+    let accepted = outcome
+        .cheats
+        .iter()
+        .filter(|end| end.naive.unwrap_or(end.cheat.naive).accepted())
+        .count();
+    let _ = writeln!(
+        text,
+        "## The naive evaluator\n\n\
+         It accepts {accepted} of {} cheats. The others, by the reason that their files name:\n\n| reason | cheats | meaning |\n|---|---|---|",
+        outcome.cheats.len()
+    );
+    for why in Why::ALL {
+        let count = outcome
+            .cheats
+            .iter()
+            .filter(|end| end.cheat.why == Some(why))
+            .count();
+        let _ = writeln!(text, "| {} | {count} | {} |", why.name(), why.sentence());
+    }
+    text.push('\n');
+}
+
 /// Writes the table.
 pub(crate) fn write(path: &Path, outcome: &Outcome, mode: Mode) -> Result<(), Failure> {
     let mut text = String::from("# Red team\n\n");
@@ -49,6 +74,7 @@ pub(crate) fn write(path: &Path, outcome: &Outcome, mode: Mode) -> Result<(), Fa
         outcome.last_line(),
         outcome.seconds
     );
+    naive(&mut text, outcome);
     text.push_str("## Rates by family\n\n| family | caught | of |\n|---|---|---|\n");
     for (family, (caught, count)) in rows(outcome) {
         let _ = writeln!(text, "| {family} | {caught} | {count} |");
@@ -60,7 +86,7 @@ pub(crate) fn write(path: &Path, outcome: &Outcome, mode: Mode) -> Result<(), Fa
         let cheat = &end.cheat;
         let _ = writeln!(
             text,
-            "| `{}` | {} | {} | {} | {} | {}{} | `{}` | {} |",
+            "| `{}` | {} | {} | {} | {} | {}{} | `{}` | {}{} |",
             cheat.name,
             cheat.family,
             cheat.target.task,
@@ -70,6 +96,9 @@ pub(crate) fn write(path: &Path, outcome: &Outcome, mode: Mode) -> Result<(), Fa
             if end.caught { "" } else { " (missed)" },
             end.code,
             end.naive.unwrap_or(cheat.naive).name(),
+            cheat
+                .why
+                .map_or_else(String::new, |why| format!(": {}", why.name())),
         );
     }
     text.push_str("\n## Honest candidates\n\n| candidate | task | why it looks suspicious | result |\n|---|---|---|---|\n");
