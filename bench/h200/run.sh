@@ -4,6 +4,7 @@
 #
 #   bench/h200/run.sh BINARY [SECONDS] [OPERATOR[:TYPE]…]
 #
+# TOTAL=SECONDS (default 570) starts no operator that would not end in time; the next call goes on where this one stopped.
 # MECHANISMS=screen leaves flag control and last confirmation out: half the time, and no figure over the flag control.
 # BINARY is `ksmith`; SECONDS is the wall time of one run (default 60); operators default to the list below. Results lie
 # in $OUT (default ./h200-out): runs.tar.gz with one trimmed run per operator and dtype, results.jsonl, log.txt.
@@ -63,10 +64,15 @@ for operator in "${operators[@]}"; do
   task=${operator%%:*}
   type=
   [ "$task" = "$operator" ] || type=${operator#*:}
+  if [ $((SECONDS + seconds + 20)) -gt "${TOTAL:-570}" ]; then
+    echo "stopped before $operator at $SECONDS s" | tee -a "$out/log.txt"
+    break
+  fi
   step "run-$task-${type:-all}" one "$task" "$type"
   rm -rf "$state/packed"
   pack >/dev/null
 done
 pack
+for run in "$state"/packed/*/*; do "$binary" verify "$run" >>"$out/log.txt" 2>&1 || echo "damaged: $run"; done
 python3 "$here/table.py" "$state/runs" | tee "$out/table.md"
 tail -n 40 "$out/log.txt"
