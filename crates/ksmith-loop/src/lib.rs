@@ -37,7 +37,7 @@ mod tuner;
 mod workshop;
 pub mod writer;
 
-pub use agents::{AgentHost, AgentOptions, Approve};
+pub use agents::{AgentHost, AgentOptions, Approve, Variable};
 pub use budget::{Budget, Spent, Stop};
 pub use contract_review::{ContractReview, Resolved, contract_digest, review_contract};
 pub use error::RunError;
