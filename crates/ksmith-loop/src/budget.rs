@@ -14,6 +14,8 @@ pub struct Budget {
     pub candidates: u64,
     /// Money for models, in US dollars.
     pub cost_usd: f64,
+    /// Tokens of models, input and output together; none is no limit.
+    pub tokens: Option<u64>,
 }
 
 /// What a run has spent, as its records show.
@@ -25,8 +27,10 @@ pub struct Spent {
     pub candidates: u64,
     /// Candidates that went through the quick pass.
     pub screened: u64,
-    /// Money in US dollars.
+    /// Money in US dollars; calls whose cost nobody told count at their upper bound.
     pub cost_usd: f64,
+    /// Tokens of models, input and output together.
+    pub tokens: u64,
 }
 
 /// Why no further candidate is begun.
@@ -39,6 +43,8 @@ pub enum Stop {
     Candidates,
     /// The money is spent.
     Cost,
+    /// The tokens are spent.
+    Tokens,
     /// Nothing has gained for long.
     Plateau,
     /// The writer has nothing left to propose.
@@ -56,6 +62,7 @@ impl Stop {
             Self::Wall => "The wall time is spent, but for what the end needs.",
             Self::Candidates => "The full scorings are spent.",
             Self::Cost => "The money is spent.",
+            Self::Tokens => "The tokens are spent.",
             Self::Plateau => "Nothing has gained for long.",
             Self::Exhausted => "The writer has nothing left to propose.",
             Self::Goal => "The goal is confirmed.",
@@ -70,6 +77,7 @@ impl fmt::Display for Stop {
             Self::Wall => "wall",
             Self::Candidates => "candidates",
             Self::Cost => "cost",
+            Self::Tokens => "tokens",
             Self::Plateau => "plateau",
             Self::Exhausted => "exhausted",
             Self::Goal => "goal",
@@ -87,6 +95,7 @@ impl Budget {
             // Nothing of the whole is lost to rounding: the last instance may use what the others left.
             candidates: self.candidates.div_ceil(parts as u64),
             cost_usd: self.cost_usd / parts as f64,
+            tokens: self.tokens.map(|tokens| tokens.div_ceil(parts as u64)),
         }
     }
 
@@ -96,8 +105,11 @@ impl Budget {
             Some(Stop::Wall)
         } else if spent.candidates >= self.candidates {
             Some(Stop::Candidates)
-        } else if spent.cost_usd > self.cost_usd {
+        } else if spent.cost_usd > 0.0 && spent.cost_usd >= self.cost_usd {
+            // A run that uses no model needs no money.
             Some(Stop::Cost)
+        } else if spent.tokens > 0 && self.tokens.is_some_and(|tokens| spent.tokens >= tokens) {
+            Some(Stop::Tokens)
         } else {
             None
         }
@@ -132,6 +144,7 @@ mod tests {
         wall_s: 60.0,
         candidates: 3,
         cost_usd: 5.0,
+        tokens: Some(1000),
     };
 
     #[test]
@@ -154,10 +167,17 @@ mod tests {
         );
         assert_eq!(
             BUDGET.stop(&Spent {
-                cost_usd: 5.01,
+                cost_usd: 5.0,
                 ..fresh
             }),
             Some(Stop::Cost)
+        );
+        assert_eq!(
+            BUDGET.stop(&Spent {
+                tokens: 1000,
+                ..fresh
+            }),
+            Some(Stop::Tokens)
         );
         assert_eq!(
             BUDGET.stop(&Spent {

@@ -59,6 +59,7 @@ pub fn judge(request: &JudgeRequest, progress: &mut dyn Progress) -> Result<Judg
         wall_s: Some(f64::INFINITY),
         candidates: Some(1),
         cost_usd: None,
+        tokens: None,
         seed: 0,
         writer: WriterChoice::Folder(run::absolute(&request.candidate)),
         mechanisms: Mechanisms::none(),

@@ -46,11 +46,11 @@ pub use judge_one::{JudgeRequest, Judged, judge};
 pub use judgement::{ReviewerError, reviewer};
 pub use mechanisms::{Mechanism, Mechanisms, UnknownMechanism};
 pub use memory::Memory;
-pub use models::Account;
+pub use models::{Account, recorded_calls};
 pub use options::{
     ReviewOptions, ReviewerChoice, RunOptions, Sandbox, TypePick, TypePickError, WriterChoice,
 };
-pub use outcome::{ChampionOutcome, InstanceOutcome, RunOutcome};
+pub use outcome::{ChampionOutcome, InstanceOutcome, ModelsOutcome, RunOutcome};
 pub use postmortem::{Claims, Gain, PlannedStep, Postmortem, Prediction, Reviews, Waste};
 pub use probe::{CheckOutcome, ProfileOutcome, audit, check, first_failure, first_instance, profile, test};
 pub use profile_import::{ImportedProfile, import_profile};

@@ -259,6 +259,7 @@ impl Memory {
             wall_s: limits.and_then(|limits| limits.wall_s).unwrap_or(f64::INFINITY),
             candidates: limits.and_then(|limits| limits.candidates).unwrap_or(u64::MAX),
             cost_usd: limits.and_then(|limits| limits.cost_usd).unwrap_or(f64::INFINITY),
+            tokens: limits.and_then(|limits| limits.tokens),
         }
     }
 
@@ -364,7 +365,8 @@ impl Memory {
             | Entry::ToolCall(_) => {}
         }
         if let Entry::ModelSent(_) | Entry::ModelCall(_) = entry {
-            self.spent.cost_usd = self.models.totals().cost_usd;
+            let totals = self.models.totals();
+            (self.spent.cost_usd, self.spent.tokens) = (totals.cost_usd, totals.tokens());
         }
         let within_a_step = matches!(
             entry,

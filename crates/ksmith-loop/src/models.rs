@@ -7,14 +7,16 @@ use std::sync::{Arc, Mutex};
 
 use ksmith_agents::gateway::{
     Answered, Body, Call, Gateway, Limits, Meter, Options, PriceTable, Recorded, Replay, Sent, Sink, Spent,
-    WRITER, Wire, find_upstream,
+    WRITER, Wire, find_upstream, shape,
 };
 use ksmith_agents::writers::ModelFacts;
-use ksmith_ledger::{ModelAccount, ModelCall, ModelSent, ObjectStore, ToolCall};
+use ksmith_ledger::{
+    Entry, ModelAccount, ModelCall, ModelSent, ObjectStore, ReadError, ToolCall, read_records,
+};
 
 use crate::workshop::Setting;
 use crate::writer::WriterError;
-use crate::{Budget, Memory, Recorder};
+use crate::{Budget, Memory, Recorder, RunError};
 
 /// The account of a run's models: what may be spent, what is spent, and what a killed step has asked already.
 #[derive(Debug, Clone)]
@@ -49,7 +51,8 @@ impl Account {
         };
         let limits = Limits {
             dollars: Some(budget.cost_usd).filter(|dollars| dollars.is_finite()),
-            ..Limits::default()
+            tokens: budget.tokens,
+            calls: None,
         };
         Self {
             meter: Meter::going_on(limits, spent, records.next()),
@@ -138,24 +141,47 @@ fn usage(error: &dyn std::error::Error) -> WriterError {
 /// Answers of a step that a kill cut short; those whose bytes are gone are asked again.
 fn unfinished(calls: &[ModelCall], run: &Path) -> Option<Arc<Mutex<Replay>>> {
     let objects = ObjectStore::new(run);
-    let recorded: Vec<Recorded> = calls
-        .iter()
-        .filter_map(|call| {
-            Some(Recorded {
-                id: call.call.clone(),
-                role: call.role.clone(),
-                wire: Wire::ALL.into_iter().find(|wire| wire.name() == call.wire)?,
-                key: call.key?,
-                answer: Body {
-                    status: call.status,
-                    content_type: call.content_type.clone(),
-                    bytes: objects.get(call.response?.blob).ok()?,
-                    is_whole: call.whole,
-                },
-            })
-        })
-        .collect();
+    let recorded: Vec<Recorded> = calls.iter().filter_map(|call| recorded(call, &objects)).collect();
     (!recorded.is_empty()).then(|| Arc::new(Mutex::new(Replay::of_interrupted(recorded))))
+}
+
+/// A call as the record holds it; none where no answer came, or the record is of an older version.
+fn recorded(call: &ModelCall, objects: &ObjectStore) -> Option<Recorded> {
+    let wire: Wire = call.wire.parse().ok()?;
+    let request = call.request.and_then(|request| objects.get(request.blob).ok());
+    Some(Recorded {
+        id: call.call.clone(),
+        role: call.role.clone(),
+        wire,
+        key: call.key?,
+        shape: request.and_then(|request| shape(wire, &request)),
+        answer: Body {
+            status: call.status,
+            content_type: call.content_type.clone(),
+            bytes: objects.get(call.response?.blob).ok()?,
+            is_whole: call.whole,
+        },
+    })
+}
+
+/// Every call of a run as its record holds it, oldest first: what a replay serves. Answers that were themselves served
+/// from the record, after a kill, are left out: a run that is not killed asks once.
+///
+/// # Errors
+/// When the record cannot be read.
+pub fn recorded_calls(run: &Path) -> Result<Vec<Recorded>, RunError> {
+    let objects = ObjectStore::new(run);
+    let mut calls = Vec::new();
+    for record in read_records(run)? {
+        let seq = record.seq;
+        let entry = record.entry().map_err(|source| ReadError::Body { seq, source })?;
+        if let Entry::ModelCall(call) = entry
+            && call.served_from.is_none()
+        {
+            calls.extend(recorded(&call, &objects));
+        }
+    }
+    Ok(calls)
 }
 
 /// Writes calls into the ledger, each before it is sent and before its answer is complete.

@@ -165,6 +165,8 @@ pub struct RunOptions {
     pub candidates: Option<u64>,
     /// Money instead of the task's.
     pub cost_usd: Option<f64>,
+    /// Tokens of models instead of the task's.
+    pub tokens: Option<u64>,
     /// Seed of the writer's choices; never of the judge's cases.
     pub seed: u64,
     /// Who proposes candidates.

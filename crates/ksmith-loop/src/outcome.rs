@@ -23,6 +23,21 @@ pub struct ChampionOutcome {
     pub over_flag_control: Option<Speedup>,
 }
 
+/// What a run's models used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct ModelsOutcome {
+    /// Calls sent.
+    pub calls: u64,
+    /// Tokens, input and output together.
+    pub tokens: u64,
+    /// Money in US dollars.
+    pub cost_usd: f64,
+    /// The part of it that is an upper bound, because nobody told what was used.
+    pub estimated_usd: f64,
+    /// Money beyond the budget: at most one call per writer or reviewer.
+    pub over_budget_usd: f64,
+}
+
 /// One instance's run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct InstanceOutcome {
@@ -52,6 +67,8 @@ pub struct InstanceOutcome {
     pub screened: u64,
     /// Wall time in seconds, over all sittings.
     pub wall_s: f64,
+    /// What its models used.
+    pub models: ModelsOutcome,
     /// Hash of the last record.
     pub head: Digest,
     /// The run's folder.
@@ -64,6 +81,20 @@ pub struct InstanceOutcome {
 pub struct RunOutcome {
     /// One per instance that was begun, in order.
     pub instances: Vec<InstanceOutcome>,
+}
+
+impl ModelsOutcome {
+    fn of(history: &History) -> Self {
+        let totals = history.models.totals();
+        let limit = history.opened.budget.cost_usd;
+        Self {
+            calls: totals.calls,
+            tokens: totals.tokens(),
+            cost_usd: totals.cost_usd,
+            estimated_usd: totals.estimated_usd,
+            over_budget_usd: limit.map_or(0.0, |limit| (totals.cost_usd - limit).max(0.0)),
+        }
+    }
 }
 
 impl InstanceOutcome {
@@ -117,6 +148,7 @@ impl InstanceOutcome {
                 |closed| closed.screened,
             ),
             wall_s: closed.map_or(wall_s, |closed| closed.wall_s),
+            models: ModelsOutcome::of(&history),
             head: history.head,
             dir: dir.to_owned(),
         })

@@ -86,6 +86,15 @@ impl Drop for Finish {
 }
 
 impl Wishes {
+    /// Grants what is asked for just now, without waiting: answers of calls whose caller is gone come late.
+    pub fn grant_waiting(&self, mut append: impl FnMut(Entry) -> Result<(), String>) {
+        for wish in self.receiver.try_iter() {
+            if let Wish::Append(entry, done) = wish {
+                let _ = done.send(append(*entry));
+            }
+        }
+    }
+
     /// Does `work` on a thread of its own and grants wishes until it is over.
     pub fn attend<T: Send>(
         &self,
@@ -159,6 +168,22 @@ mod tests {
             recorder.append(note("x")).unwrap_err().kind(),
             io::ErrorKind::BrokenPipe
         );
+    }
+
+    #[test]
+    fn what_comes_after_the_work_is_granted_when_it_is_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let (recorder, wishes) = recorder(ObjectStore::new(folder.path()));
+        let late = std::thread::spawn(move || recorder.append(note("late")));
+        let mut appended = Vec::new();
+        while appended.is_empty() {
+            wishes.grant_waiting(|entry| {
+                appended.push(entry);
+                Ok(())
+            });
+        }
+        late.join().unwrap().unwrap();
+        assert_eq!(appended, [Entry::from(note("late"))]);
     }
 
     #[test]

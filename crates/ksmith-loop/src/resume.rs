@@ -181,6 +181,7 @@ pub fn resume_with(
             wall_s: opened.budget.wall_s.map(|wall| wall * parts),
             candidates: opened.budget.candidates.map(|count| count * rest.len() as u64),
             cost_usd: opened.budget.cost_usd.map(|cost| cost * parts),
+            tokens: opened.budget.tokens.map(|count| count * rest.len() as u64),
             seed,
             writer: kept.writer,
             mechanisms,

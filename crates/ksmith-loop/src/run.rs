@@ -115,13 +115,15 @@ pub(crate) fn run_instances(
 ) -> Result<RunOutcome, RunError> {
     let began = Instant::now();
     let mut scored = 0;
+    let (mut cost_usd, mut tokens) = (0.0, 0);
     let mut outcomes = Vec::new();
     for (index, instance) in instances.iter().enumerate() {
         let whole = budget(instance, options);
         let left = Budget {
             wall_s: (whole.wall_s - began.elapsed().as_secs_f64()).max(0.0),
             candidates: whole.candidates.saturating_sub(scored),
-            cost_usd: whole.cost_usd,
+            cost_usd: (whole.cost_usd - cost_usd).max(0.0),
+            tokens: whole.tokens.map(|whole| whole.saturating_sub(tokens)),
         };
         let rest = &instances[index + 1..];
         let outcome = run_instance(
@@ -134,6 +136,8 @@ pub(crate) fn run_instances(
         )
         .inspect_err(|_| unfinished(&outcomes, &instances[index..], progress))?;
         scored += outcome.candidates;
+        cost_usd += outcome.models.cost_usd;
+        tokens += outcome.models.tokens;
         let stopped = outcome.outcome == ksmith_ledger::Outcome::Interrupted;
         outcomes.push(outcome);
         if stopped {
@@ -179,6 +183,7 @@ fn budget(instance: &Instance, options: &RunOptions) -> Budget {
         wall_s: options.wall_s.unwrap_or(contract.wall.as_secs_f64()),
         candidates: options.candidates.unwrap_or(u64::from(contract.candidates)),
         cost_usd: options.cost_usd.unwrap_or(contract.cost_usd),
+        tokens: options.tokens.or(contract.tokens),
     }
 }
 
@@ -472,7 +477,7 @@ fn opening(opening: Opening<'_>) -> Result<RunOpened, RunError> {
             wall_s: Some(opening.budget.wall_s).filter(|wall| wall.is_finite()),
             candidates: Some(opening.budget.candidates),
             cost_usd: Some(opening.budget.cost_usd),
-            tokens: None,
+            tokens: opening.budget.tokens,
             device_s: None,
         },
         search_seed: Some(options.seed),

@@ -65,6 +65,7 @@ impl Session<'_> {
                     return Ok(Sitting::Interrupted);
                 }
                 self.check_lock()?;
+                self.grant_waiting()?;
             }
             let now = Now {
                 since_record_s: self.last_record.elapsed().as_secs_f64(),
@@ -173,6 +174,23 @@ impl Session<'_> {
             (None, Ok(value)) => Ok(value),
             (None, Err(_)) => Err(RunError::Internal("a writer or reviewer panicked".into())),
         }
+    }
+
+    /// Appends what helpers of a step that is over still want recorded: a call whose agent is gone is read to its end.
+    pub(crate) fn grant_waiting(&mut self) -> Result<(), RunError> {
+        let (_, unused) = crate::recorder(self.ledger.objects().clone());
+        let wishes = std::mem::replace(&mut self.wishes, unused);
+        let mut failure = None;
+        wishes.grant_waiting(|entry| match self.append(entry) {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let text = error.to_string();
+                failure.get_or_insert(error);
+                Err(text)
+            }
+        });
+        self.wishes = wishes;
+        failure.map_or(Ok(()), Err)
     }
 
     /// Says and records what a person should know of the writer before it starts.

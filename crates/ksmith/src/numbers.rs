@@ -10,6 +10,12 @@ pub(crate) fn seed(text: &str) -> Result<u64, String> {
     })
 }
 
+/// A number of model tokens; 0 allows none.
+pub(crate) fn tokens(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| format!("`{text}` is no number of tokens; expected a whole number from 0"))
+}
+
 /// A number of things of which at least one is needed.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
     match text.parse() {

@@ -115,7 +115,7 @@ impl Core {
         let (recorded, otherwise) = match &self.replay {
             Some(replay) => {
                 let mut replay = lock(replay);
-                let recorded = replay.take(incall.role, incall.wire, prepared.key);
+                let recorded = replay.take(incall.role, incall.wire, prepared.key, prepared.shape);
                 (recorded, Some(replay.otherwise()))
             }
             None => (None, None),

@@ -39,7 +39,7 @@ pub use providers::{Endpoint, ProviderError, find as find_upstream, vendor};
 pub use redact::{REDACTED, Redactor, Secret};
 pub use tape::{Matching, Otherwise, Recorded, Replay, read_tape, write_tape};
 pub use upstream::{Upstream, UpstreamError};
-pub use wire::{AnswerReader, Event, Flow, Prepared, RequestError, Splitter, Usage, Wire, prepare};
+pub use wire::{AnswerReader, Event, Flow, Prepared, RequestError, Splitter, Usage, Wire, prepare, shape};
 
 /// The role of a gateway's first key.
 pub const WRITER: &str = "writer";

@@ -20,6 +20,8 @@ pub struct Recorded {
     pub wire: Wire,
     /// What it is found by.
     pub key: Digest,
+    /// Its place in its conversation, where that is known.
+    pub shape: Option<Digest>,
     /// The answer.
     pub answer: Body,
 }
@@ -31,6 +33,7 @@ impl From<&Answered> for Recorded {
             role: answered.role.clone(),
             wire: answered.wire,
             key: answered.key,
+            shape: super::shape(answered.wire, &answered.request),
             answer: answered.answer.clone(),
         }
     }
@@ -41,6 +44,9 @@ impl From<&Answered> for Recorded {
 pub enum Matching {
     /// By its key: the same request gets the same answer.
     Request,
+    /// By its key, else by its place in its conversation ([`shape`](super::shape)): where a session is done again, what
+    /// it is told and what its tools say may differ in times and figures.
+    Place,
     /// By its place: the n-th call of a role gets the n-th answer. For agents whose requests hold times or random
     /// names.
     Order,
@@ -73,14 +79,15 @@ impl Replay {
         }
     }
 
-    /// Answers of a step that a kill cut short: the same request is not paid for again, others are sent.
+    /// Answers of a step that a kill cut short: what is asked again at the same place is not paid for again, the rest is
+    /// sent.
     pub fn of_interrupted(calls: impl IntoIterator<Item = Recorded>) -> Self {
         Self {
             calls: calls
                 .into_iter()
                 .filter(|call| call.answer.is_success())
                 .collect(),
-            matching: Matching::Request,
+            matching: Matching::Place,
             otherwise: Otherwise::Send,
         }
     }
@@ -91,15 +98,16 @@ impl Replay {
     }
 
     /// Takes the answer of a request, each at most once.
-    pub fn take(&mut self, role: &str, wire: Wire, key: Digest) -> Option<Recorded> {
-        let mut of_role = self
-            .calls
-            .iter()
-            .enumerate()
-            .filter(|(_, call)| call.role == role && call.wire == wire);
+    pub fn take(&mut self, role: &str, wire: Wire, key: Digest, shape: Digest) -> Option<Recorded> {
+        let of_role = || {
+            let calls = self.calls.iter().enumerate();
+            calls.filter(|(_, call)| call.role == role && call.wire == wire)
+        };
+        let by_key = || of_role().find(|(_, call)| call.key == key);
         let (at, _) = match self.matching {
-            Matching::Order => of_role.next(),
-            Matching::Request => of_role.find(|(_, call)| call.key == key),
+            Matching::Order => of_role().next(),
+            Matching::Request => by_key(),
+            Matching::Place => by_key().or_else(|| of_role().find(|(_, call)| call.shape == Some(shape))),
         }?;
         self.calls.remove(at)
     }
@@ -118,6 +126,8 @@ struct Line {
     role: String,
     wire: Wire,
     key: Digest,
+    #[serde(default)]
+    shape: Option<Digest>,
     status: Option<u16>,
     content_type: String,
     whole: bool,
@@ -145,6 +155,7 @@ pub fn write_tape(path: &Path, calls: &[Recorded]) -> io::Result<()> {
             role: call.role.clone(),
             wire: call.wire,
             key: call.key,
+            shape: call.shape,
             status: call.answer.status,
             content_type: call.answer.content_type.clone(),
             whole: call.answer.is_whole,
@@ -176,6 +187,7 @@ pub fn read_tape(path: &Path) -> io::Result<Vec<Recorded>> {
             role: line.role,
             wire: line.wire,
             key: line.key,
+            shape: line.shape,
             answer: Body {
                 status: line.status,
                 content_type: line.content_type,
@@ -195,12 +207,15 @@ pub fn read_tape(path: &Path) -> io::Result<Vec<Recorded>> {
 mod tests {
     use super::*;
 
+    const NOWHERE: Digest = Digest::from_bytes([0; 32]);
+
     fn recorded(id: &str, role: &str, key: &[u8], status: u16) -> Recorded {
         Recorded {
             id: id.into(),
             role: role.into(),
             wire: Wire::Chat,
             key: Digest::of(key),
+            shape: Some(Digest::of(b"shape")),
             answer: Body {
                 status: Some(status),
                 content_type: "text/event-stream".into(),
@@ -219,21 +234,24 @@ mod tests {
         ];
         let mut replay = Replay::of(calls.clone(), Matching::Request);
         let id = |found: Option<Recorded>| found.map(|call| call.id);
-        assert_eq!(replay.take("writer", Wire::Chat, Digest::of(b"b")), None);
-        assert_eq!(replay.take("writer", Wire::Messages, Digest::of(b"a")), None);
+        assert_eq!(replay.take("writer", Wire::Chat, Digest::of(b"b"), NOWHERE), None);
         assert_eq!(
-            id(replay.take("writer", Wire::Chat, Digest::of(b"a"))).as_deref(),
+            replay.take("writer", Wire::Messages, Digest::of(b"a"), NOWHERE),
+            None
+        );
+        assert_eq!(
+            id(replay.take("writer", Wire::Chat, Digest::of(b"a"), NOWHERE)).as_deref(),
             Some("m1")
         );
         assert_eq!(
-            id(replay.take("writer", Wire::Chat, Digest::of(b"a"))).as_deref(),
+            id(replay.take("writer", Wire::Chat, Digest::of(b"a"), NOWHERE)).as_deref(),
             Some("m3")
         );
-        assert_eq!(replay.take("writer", Wire::Chat, Digest::of(b"a")), None);
+        assert_eq!(replay.take("writer", Wire::Chat, Digest::of(b"a"), NOWHERE), None);
         assert_eq!(replay.left(), 1);
         let mut replay = Replay::of(calls, Matching::Order);
         assert_eq!(
-            id(replay.take("reviewer", Wire::Chat, Digest::of(b"?"))).as_deref(),
+            id(replay.take("reviewer", Wire::Chat, Digest::of(b"?"), NOWHERE)).as_deref(),
             Some("m2")
         );
     }
@@ -250,8 +268,28 @@ mod tests {
                 ..recorded("m2", "writer", b"a", 200)
             },
         ]);
-        assert_eq!(replay.take("writer", Wire::Chat, Digest::of(b"a")), None);
+        assert_eq!(replay.take("writer", Wire::Chat, Digest::of(b"a"), NOWHERE), None);
         assert_eq!(replay.otherwise(), Otherwise::Send);
+    }
+
+    #[test]
+    fn after_a_kill_the_same_place_is_served_where_the_request_differs() {
+        let calls = [
+            recorded("m1", "writer", b"a", 200),
+            recorded("m2", "writer", b"b", 200),
+        ];
+        let mut replay = Replay::of_interrupted(calls);
+        let shape = Digest::of(b"shape");
+        let id = |found: Option<Recorded>| found.map(|call| call.id);
+        assert_eq!(replay.take("writer", Wire::Chat, Digest::of(b"?"), NOWHERE), None);
+        assert_eq!(
+            id(replay.take("writer", Wire::Chat, Digest::of(b"b"), shape)).as_deref(),
+            Some("m2")
+        );
+        assert_eq!(
+            id(replay.take("writer", Wire::Chat, Digest::of(b"?"), shape)).as_deref(),
+            Some("m1")
+        );
     }
 
     #[test]

@@ -197,7 +197,9 @@ impl Session<'_> {
                 candidates: u32::try_from(budget.candidates.saturating_sub(self.memory.spent.candidates))
                     .unwrap_or(u32::MAX),
                 cost_usd: (budget.cost_usd - self.memory.spent_before_step.cost_usd).max(0.0),
-                tokens: None,
+                tokens: budget
+                    .tokens
+                    .map(|tokens| tokens.saturating_sub(self.memory.spent_before_step.tokens)),
             },
             direction: None,
             notes,

@@ -413,6 +413,7 @@ impl Home {
             wall_s: Some(3600.0),
             candidates: Some(60),
             cost_usd: None,
+            tokens: None,
             seed: 0,
             writer: WriterChoice::Search,
             mechanisms: Mechanisms::all(),

@@ -41,6 +41,9 @@ pub(crate) struct Args {
     /// Money for models in US dollars [default: the task's]
     #[arg(long, value_parser = numbers::money, allow_negative_numbers = true, value_name = "USD")]
     cost_usd: Option<f64>,
+    /// Tokens of models, input and output together [default: the task's, or no limit]
+    #[arg(long, value_parser = numbers::tokens, allow_negative_numbers = true, value_name = "NUMBER")]
+    tokens: Option<u64>,
     /// Seed of the writer's choices; never of the judge's cases
     #[arg(long, value_parser = numbers::seed, allow_negative_numbers = true, default_value = "0", value_name = "NUMBER")]
     seed: u64,
@@ -138,6 +141,7 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
         wall_s: args.wall,
         candidates: args.candidates,
         cost_usd: args.cost_usd,
+        tokens: args.tokens,
         seed: args.seed,
         writer: args.writer.clone(),
         mechanisms: args.mechanisms.clone(),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ksmith_ledger::Outcome as RunEnd;
-use ksmith_loop::{InstanceOutcome, RunOutcome};
+use ksmith_loop::{InstanceOutcome, ModelsOutcome, RunOutcome};
 use ksmith_report::{RunView, table};
 use ksmith_task::ExitCode;
 use serde_json::{Value, json};
@@ -47,11 +47,37 @@ fn text(instance: &InstanceOutcome, width: u16) -> Result<String, Failure> {
              again on a quieter one."
         );
     }
+    if instance.models.calls > 0 {
+        let _ = write!(text, "\n{}", models(&instance.models));
+    }
     let _ = write!(text, "\nfolder: {}", instance.dir.display());
     if instance.outcome == RunEnd::Interrupted {
         let _ = write!(text, "\nInterrupted; `ksmith resume {}` goes on.", instance.run);
     }
     Ok(text)
+}
+
+/// What the models used, with what is not known exactly and what is beyond the budget.
+fn models(models: &ModelsOutcome) -> String {
+    let mut text = format!(
+        "models: {} calls, {} tokens, {:.4} USD",
+        models.calls, models.tokens, models.cost_usd
+    );
+    if models.estimated_usd > 0.0 {
+        let _ = write!(
+            text,
+            " (of which {:.4} at most: nobody told what was used)",
+            models.estimated_usd
+        );
+    }
+    if models.over_budget_usd > 0.0 {
+        let _ = write!(
+            text,
+            "; {:.4} USD over the budget: a call is stopped only before it begins",
+            models.over_budget_usd
+        );
+    }
+    text
 }
 
 /// A gate list as `ksmith judge --json` shows it.

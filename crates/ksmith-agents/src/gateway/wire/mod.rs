@@ -10,7 +10,7 @@ mod usage;
 use serde::{Deserialize, Serialize};
 
 pub use answer::{AnswerReader, Flow};
-pub use request::{Prepared, RequestError, prepare};
+pub use request::{Prepared, RequestError, prepare, shape};
 pub use sse::{Event, Splitter};
 pub use usage::Usage;
 

@@ -21,6 +21,8 @@ pub struct Prepared {
     pub changed: Vec<String>,
     /// What a recorded answer is found by: a hash of the body without what differs between two identical sessions.
     pub key: Digest,
+    /// Its place in its conversation ([`shape`]).
+    pub shape: Digest,
 }
 
 /// Why a request is not sent.
@@ -110,9 +112,10 @@ pub fn prepare(wire: Wire, bytes: &[u8], model: &str) -> Result<Prepared, Reques
     for name in VOLATILE {
         body.remove(name);
     }
+    let body = Value::Object(body);
     let key = Digest::of_parts([
         ("wire", wire.name().as_bytes()),
-        ("body", Value::Object(body).to_string().as_bytes()),
+        ("body", body.to_string().as_bytes()),
     ]);
     Ok(Prepared {
         body: bytes,
@@ -125,7 +128,50 @@ pub fn prepare(wire: Wire, bytes: &[u8], model: &str) -> Result<Prepared, Reques
         max_output,
         changed,
         key,
+        shape: shape_of(wire, &body),
     })
+}
+
+/// A hash of a request's place in its conversation: who spoke in which turn, which tools were called and are on offer,
+/// and nothing of what was said. Two sessions that go alike have the same shapes, also where they hold times and random
+/// names. `None` for bytes that are no request.
+pub fn shape(wire: Wire, request: &[u8]) -> Option<Digest> {
+    let body = serde_json::from_slice::<Value>(request).ok()?;
+    body.is_object().then(|| shape_of(wire, &body))
+}
+
+fn shape_of(wire: Wire, body: &Value) -> Digest {
+    let mut text = wire.name().to_owned();
+    let list = match wire {
+        Wire::Chat | Wire::Messages => &body["messages"],
+        Wire::Responses => &body["input"],
+    };
+    for item in list.as_array().into_iter().flatten() {
+        text.push('\n');
+        outline(item, &mut text);
+    }
+    for tool in body["tools"].as_array().into_iter().flatten() {
+        text.push_str("\ntool");
+        outline(tool, &mut text);
+    }
+    Digest::of(text.as_bytes())
+}
+
+/// Roles, types and names of an item and of its parts, in order.
+fn outline(item: &Value, text: &mut String) {
+    for name in ["role", "type", "name"] {
+        if let Some(value) = item[name].as_str() {
+            text.push(' ');
+            text.push_str(value);
+        }
+    }
+    for part in ["content", "tool_calls", "function"] {
+        match &item[part] {
+            Value::Array(parts) => parts.iter().for_each(|part| outline(part, text)),
+            part @ Value::Object(_) => outline(part, text),
+            _ => {}
+        }
+    }
 }
 
 /// Tools that the provider runs on its own machines: search, fetch, code execution, remote servers. The agent's box
@@ -298,6 +344,36 @@ mod tests {
             key(json!({"model": "y", "input": "a", "prompt_cache_key": "2"}))
         );
         assert_ne!(same, key(json!({"input": "b"})));
+    }
+
+    #[test]
+    fn the_shape_is_the_place_in_a_conversation() {
+        let of = |wire, body: Value| shape(wire, body.to_string().as_bytes()).unwrap();
+        let chat = |text: &str, more: Value| {
+            let mut messages = vec![json!({"role": "user", "content": text})];
+            messages.extend(more.as_array().cloned().unwrap_or_default());
+            of(Wire::Chat, json!({"messages": messages}))
+        };
+        let call = |name: &str| {
+            json!([{"role": "assistant", "tool_calls": [{"id": "1", "type": "function",
+            "function": {"name": name, "arguments": "{}"}}]}, {"role": "tool", "content": "12 ms"}])
+        };
+        assert_eq!(chat("90 s left", json!([])), chat("80 s left", json!([])));
+        assert_eq!(chat("a", call("test")), chat("b", call("test")));
+        assert_ne!(chat("a", call("test")), chat("a", call("bench")));
+        assert_ne!(chat("a", call("test")), chat("a", json!([])));
+        let messages = |kind: &str| {
+            of(
+                Wire::Messages,
+                json!({"messages": [{"role": "user", "content": [{"type": kind}]}]}),
+            )
+        };
+        assert_ne!(messages("text"), messages("tool_result"));
+        let body = json!({"messages": [{"role": "user", "content": "x"}], "model": "y"});
+        let prepared = prepared(Wire::Chat, &body).0;
+        assert_eq!(prepared.shape, of(Wire::Chat, body));
+        assert_eq!(shape(Wire::Chat, &prepared.body), Some(prepared.shape));
+        assert_eq!(shape(Wire::Chat, b"[]"), None);
     }
 
     proptest! {
