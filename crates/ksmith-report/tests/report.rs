@@ -128,6 +128,27 @@ fn the_first_page_says_what_was_proved_and_what_not_with_both_gains_and_the_floo
 }
 
 #[test]
+fn a_gain_that_was_not_bounded_stands_among_what_was_not_proved() {
+    let mut view = RunView::load(&support::sample().run_dir).unwrap();
+    let id = view.history.champion.clone().unwrap();
+    for candidate in view
+        .history
+        .candidates
+        .iter_mut()
+        .filter(|found| found.id() == id)
+    {
+        for confirmed in &mut candidate.confirmed {
+            confirmed.verdict.over_flag_control = support::speedup(0.98, 1.01, 1.04);
+        }
+    }
+    let page = html::report(&view, Links::Alone);
+    let (proved, not) = page.split_once("id=\"not-proved\"").unwrap();
+    assert!(!proved.contains("Faster than better flags"));
+    assert!(not.contains("Faster than the baseline under better flags: not shown"));
+    assert!(not.contains("Between 0.98 and 1.04 times as fast"));
+}
+
+#[test]
 fn every_element_that_is_opened_is_closed() {
     let page = page();
     let mut open: Vec<&str> = Vec::new();

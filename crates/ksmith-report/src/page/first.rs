@@ -96,11 +96,8 @@ fn proofs(view: &RunView) -> Vec<Markup> {
                 " lies within the contract's tolerance of the float64 reference, and it touched nothing else: "
                 a href="#gates" { (passed) " gates passed" } "."
             });
-            proofs.push(gain_sentence(
-                "Faster than the baseline. ",
-                champion.over_baseline(),
-            ));
-            proofs.push(gain_sentence(
+            proofs.extend(shown_gain("Faster than the baseline. ", champion.over_baseline()));
+            proofs.extend(shown_gain(
                 "Faster than better flags. ",
                 champion.over_flag_control(),
             ));
@@ -124,20 +121,28 @@ fn proofs(view: &RunView) -> Vec<Markup> {
     proofs
 }
 
-fn gain_sentence(what: &str, gain: Option<Speedup>) -> Markup {
-    html! {
+/// A gain that is bounded above one, as a proof.
+fn shown_gain(what: &str, gain: Option<Speedup>) -> Option<Markup> {
+    let gain = gain.filter(|gain| gain.lower > 1.0)?;
+    Some(html! {
         strong { (what) }
-        @match gain {
-            Some(gain) if gain.lower > 1.0 => {
-                "At least " (format!("{:.2}", gain.lower)) " times as fast (median " (format!("{:.2}", gain.point))
-                "), in interleaved pairs beside an A/A control, confirmed with new processes and secrets."
-            }
-            Some(gain) => {
-                "Not shown: between " (format!("{:.2}", gain.lower)) " and " (format!("{:.2}", gain.upper))
-                " times as fast."
-            }
-            None => "Not measured in this run."
-        }
+        "At least " (format!("{:.2}", gain.lower)) " times as fast (median " (format!("{:.2}", gain.point))
+        "), in interleaved pairs beside an A/A control, confirmed with new processes and secrets."
+    })
+}
+
+/// A gain that is not, as a limit.
+fn open_gain(over: &str, gain: Option<Speedup>) -> Option<Markup> {
+    match gain {
+        Some(gain) if gain.lower > 1.0 => None,
+        Some(gain) => Some(html! {
+            strong { "Faster than " (over) ": not shown. " }
+            "Between " (format!("{:.2}", gain.lower)) " and " (format!("{:.2}", gain.upper)) " times as fast."
+        }),
+        None => Some(html! {
+            strong { "Faster than " (over) ": not measured " }
+            "in this run."
+        }),
     }
 }
 
@@ -145,6 +150,13 @@ fn limits(view: &RunView) -> Vec<Markup> {
     let history = &view.history;
     let opened = &history.opened;
     let mut limits = Vec::new();
+    if let Some(champion) = history.champion() {
+        limits.extend(open_gain("the baseline", champion.over_baseline()));
+        limits.extend(open_gain(
+            "the baseline under better flags",
+            champion.over_flag_control(),
+        ));
+    }
     let unstated = history.unstated();
     if unstated > 0 {
         limits.push(html! {
