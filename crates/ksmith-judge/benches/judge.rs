@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use divan::Bencher;
-use divan::counter::BytesCount;
+use divan::counter::{BytesCount, ItemsCount};
 use ksmith_box::Level;
 use ksmith_judge::cases::{Key, Secret, Target, draw};
 use ksmith_judge::compare::{Overflow, Rule, compare};
@@ -179,6 +179,43 @@ fn repeated(candidate: &Candidate, folder: &Path) -> Candidate {
     )
     .expect("a writable folder");
     Candidate::load(folder).expect("a candidate")
+}
+
+/// Candidates of one round of the search.
+const ROUND: usize = 12;
+
+/// The task's baseline as a candidate that nobody has compiled before.
+fn variant(baseline: &Candidate, folder: &Path, number: usize) -> Candidate {
+    let folder = folder.join(format!("variant-{number}"));
+    std::fs::create_dir(&folder).expect("a writable folder");
+    for source in &baseline.sources {
+        std::fs::copy(baseline.dir.join(&source.path), folder.join(&source.path)).expect("a writable folder");
+    }
+    let manifest = std::fs::read_to_string(baseline.dir.join("candidate.toml"))
+        .expect("a manifest")
+        .replace("flags = [", &format!("flags = [\"-DVARIANT={number}\", "));
+    std::fs::write(folder.join("candidate.toml"), manifest).expect("a writable folder");
+    Candidate::load(&folder).expect("a candidate")
+}
+
+/// A round of the softmax search: compiled on all CPUs, then screened one by one. Times 60 it is the rate per minute.
+#[divan::bench(sample_count = 5, sample_size = 1)]
+fn screening_round(bencher: Bencher<'_, '_>) {
+    let (_state, mut judge, baseline) = judge(1, Effort::Full);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut number = 0;
+    bencher.counter(ItemsCount::new(ROUND)).bench_local(|| {
+        let candidates: Vec<Candidate> = (0..ROUND)
+            .map(|_| {
+                number += 1;
+                variant(&baseline, folder.path(), number)
+            })
+            .collect();
+        judge.build_ahead(&candidates);
+        for candidate in &candidates {
+            judge.screen(candidate);
+        }
+    });
 }
 
 /// All correctness gates at small shapes, without compilation.
