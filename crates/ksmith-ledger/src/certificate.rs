@@ -91,7 +91,7 @@ pub struct Certificate {
     pub candidates: u64,
     /// Screened configurations.
     pub screened: u64,
-    /// Scored candidates on which no statement was possible.
+    /// Candidates whose scoring ended without a statement.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unstated: u64,
     /// Number of records, the closing one included.
@@ -220,6 +220,11 @@ impl Certificate {
                 self.candidates,
                 self.screened,
                 unstated_words(self.unstated)
+            ),
+            None if self.candidates == 0 => format!(
+                "No candidate for {} was scored in full: the baseline stands unchallenged after {} screened \
+                 configurations",
+                self.instance, self.screened
             ),
             None => format!(
                 "No candidate for {} was confirmed to be faster: the baseline stands after {} full scorings and {} \

@@ -54,7 +54,7 @@ pub fn read_records(run_dir: &Path) -> Result<Vec<Record>, ReadError> {
 /// How many candidates got no statement, and why.
 pub(crate) fn unstated_words(count: u64) -> String {
     let candidates = if count == 1 { "candidate" } else { "candidates" };
-    format!("{count} scored {candidates}: the machine was too busy or too noisy")
+    format!("{count} {candidates}: the machine was too busy or too noisy, or the time was up")
 }
 
 /// A run, folded from its records.
@@ -535,12 +535,19 @@ impl History {
         self.candidate(self.champion.as_deref()?)
     }
 
-    /// Scored candidates on which no statement was possible.
+    /// Candidates whose scoring ended without a statement, those included that the end of the wall time cut short.
     pub fn unstated(&self) -> u64 {
         self.candidates
             .iter()
-            .filter(|candidate| candidate.is_unstated())
+            .filter(|candidate| candidate.is_unstated() || self.was_cut_short(candidate))
             .count() as u64
+    }
+
+    /// Whether its only scoring was halted: a note of the tool names it.
+    fn was_cut_short(&self, candidate: &CandidateHistory) -> bool {
+        let named =
+            |note: &Note| note.data.get("halted").and_then(serde_json::Value::as_str) == Some(candidate.id());
+        candidate.decided.is_none() && self.notes.iter().any(|(_, note)| named(note))
     }
 
     /// Whether the machine allowed no statement at all: something was scored, there is no champion, and no gain could be

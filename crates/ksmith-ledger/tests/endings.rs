@@ -267,7 +267,7 @@ fn a_run_that_could_not_measure_says_so_and_never_that_the_baseline_stands() {
         assert!(
             certificate
                 .claim
-                .contains("no statement was possible on 1 scored candidate")
+                .contains("no statement was possible on 1 candidate")
         );
         assert!(
             !certificate.claim.contains("baseline stands"),

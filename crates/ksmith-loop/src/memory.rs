@@ -136,6 +136,8 @@ pub struct Memory {
     /// Number of records.
     pub records: u64,
     champion: Option<String>,
+    /// Candidates whose scoring was halted.
+    halted: Vec<String>,
     last_time_s: Option<f64>,
 }
 
@@ -173,13 +175,13 @@ impl Memory {
             .filter(move |last| Some(&last.candidate) == self.champion.as_ref())
     }
 
-    /// Scored candidates on which no statement was possible.
+    /// Candidates whose scoring ended without a statement, those included that the end of the wall time cut short.
     pub fn unstated(&self) -> u64 {
-        self.candidates
-            .iter()
-            .filter_map(|candidate| candidate.decided.as_ref())
-            .filter(|decided| !decided.verdict.verdict.is_statement())
-            .count() as u64
+        let is_unstated = |candidate: &&Candidacy| match &candidate.decided {
+            Some(decided) => !decided.verdict.verdict.is_statement(),
+            None => self.halted.contains(&candidate.proposed.candidate),
+        };
+        self.candidates.iter().filter(is_unstated).count() as u64
     }
 
     /// The flag control: of the baseline's source under several flag sets the one that was scored, else the fastest
@@ -342,6 +344,9 @@ impl Memory {
             Entry::Note(note) => {
                 if let Some(stop) = note.data.get("stop").and_then(serde_json::Value::as_str) {
                     self.stop = Some(stop.to_owned());
+                }
+                if let Some(id) = note.data.get("halted").and_then(serde_json::Value::as_str) {
+                    self.halted.push(id.to_owned());
                 }
             }
             Entry::Reviewed(reviewed) => self.reviews.push((self.promotions.len(), reviewed.clone())),

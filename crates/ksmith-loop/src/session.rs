@@ -98,8 +98,18 @@ impl Session<'_> {
                 // The interrupt is read at the head of the loop; a spent wall time shows in the record's own times.
                 Err(RunError::Arena(ArenaError::Halted)) if self.interrupt.is_requested() => {}
                 Err(RunError::Arena(ArenaError::Halted)) => {
-                    let text = "the wall time ended within a step of the judge: nothing of that step counts";
-                    self.note(text, serde_json::Value::Null)?;
+                    let (what, data) = match &step {
+                        Step::Score(id) => (
+                            format!("the scoring of {id}"),
+                            serde_json::json!({ "halted": id }),
+                        ),
+                        Step::Final(id, _) => {
+                            (format!("the last confirmation of {id}"), serde_json::Value::Null)
+                        }
+                        _ => ("a step of the judge".to_owned(), serde_json::Value::Null),
+                    };
+                    let text = format!("the wall time ended within {what}: nothing of it counts");
+                    self.note(&text, data)?;
                 }
                 done => done?,
             }

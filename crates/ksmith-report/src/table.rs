@@ -116,9 +116,12 @@ pub fn verdict(verdict: &Verdict, width: u16) -> String {
         "verdict",
         &format!("{} ({})", verdict.verdict.name(), verdict.code),
     );
-    row("over the champion", &interval(verdict.speedup));
-    row("over the baseline", &interval(verdict.over_baseline));
-    row("over the flag control", &interval(verdict.over_flag_control));
+    // Never one gain alone; where nothing was measured, none.
+    if verdict.speedup.is_some() || verdict.over_baseline.is_some() {
+        row("over the champion", &interval(verdict.speedup));
+        row("over the baseline", &interval(verdict.over_baseline));
+        row("over the flag control", &interval(verdict.over_flag_control));
+    }
     row(
         "tier, isolation",
         &format!("{}, {}", verdict.tier, verdict.isolation),

@@ -254,7 +254,7 @@ pub struct Closed {
     pub head: Digest,
     /// Every seed that was committed to.
     pub seeds: Vec<RevealedSeed>,
-    /// Scored candidates on which no statement was possible: the machine was too busy or too noisy.
+    /// Candidates whose scoring ended without a statement: the machine was too busy or too noisy, or the time was up.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unstated: u64,
 }

@@ -161,7 +161,7 @@ fn limits(view: &RunView) -> Vec<Markup> {
     if unstated > 0 {
         limits.push(html! {
             strong { (unstated) " scored without a statement. " }
-            "The machine was too busy or too noisy to measure; these may be faster or slower."
+            "The machine was too busy or too noisy to measure, or the time was up; these may be faster or slower."
         });
     }
     for (_, note) in history

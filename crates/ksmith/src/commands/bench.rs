@@ -28,9 +28,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
     let judged = judge::judge(&args.judge, ui)?;
     let history = History::load(&judged.dir).map_err(|error| Failure::of(ExitCode::Changed, &error))?;
+    // Figures of a machine that allowed no statement are none.
     let bench = history
         .candidates
         .last()
+        .filter(|candidate| !candidate.is_unstated())
         .and_then(|candidate| candidate.bench())
         .cloned();
     let goal = history.opened.goal;

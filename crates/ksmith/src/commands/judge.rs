@@ -111,7 +111,7 @@ pub(crate) fn explain(verdict: &Verdict, text: &mut String) {
     for gate in verdict
         .gates
         .iter()
-        .filter(|gate| gate.result != GateOutcome::Pass)
+        .filter(|gate| matches!(gate.result, GateOutcome::Fail | GateOutcome::Error))
     {
         if !gate.evidence.is_null() {
             let evidence = ksmith_report::clean(&gate.evidence.to_string());
