@@ -2,8 +2,9 @@
 //! improved with a confirmed gain or the baseline honestly stands.
 
 #![expect(
+    clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "helpers of tests fail by panicking, as tests do"
+    reason = "helpers of tests report figures and fail by panicking, as tests do"
 )]
 
 use std::path::Path;
