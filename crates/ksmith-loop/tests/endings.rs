@@ -181,8 +181,13 @@ fn a_step_that_outlasts_the_wall_time_is_halted_and_does_not_count() {
     options.wall_s = Some(5.0);
     let (instance, _) = run(&script, &options);
     assert_eq!((instance.reason.as_str(), instance.candidates), ("wall", 0));
-    assert_eq!((instance.unstated, instance.no_statement), (1, false));
-    assert!(!claim(&instance.dir).contains("baseline stands"));
+    // On a machine that is very slow the time is up before a scoring begins.
+    let begun = script.asked().iter().any(|what| what.starts_with("score"));
+    assert_eq!(
+        (instance.unstated, instance.no_statement),
+        (u64::from(begun), false)
+    );
+    assert_ne!(claim(&instance.dir).contains("baseline stands"), begun);
     assert_eq!(count(&instance.dir, Kind::Decided), 0);
     is_intact(&instance.dir);
 }
