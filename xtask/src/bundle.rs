@@ -63,7 +63,11 @@ pub(crate) fn bundle(args: &BundleArgs) -> Result<ExitCode, Failure> {
     let toolchain = Toolchain::find(&LocalHost::new(), &data)
         .ok_or("no CUDA toolchain; `ksmith toolchain cuda --install` fetches one")?;
     let maker = Maker {
-        library: toolchain.nvrtc.clone(),
+        // The compiler's box shows the library's folder, not where a link on the way to it leads.
+        library: toolchain
+            .nvrtc
+            .as_ref()
+            .and_then(|path| fs::canonicalize(path).ok()),
         device: device(&args.arch, args.sm_count)?,
         args,
     };
