@@ -638,9 +638,12 @@ impl Workshop for Talking {
     }
 }
 
+/// What a writer does to its folder.
+type Act = fn(&Path);
+
 #[test]
 fn links_secrets_and_floods_never_reach_the_record() {
-    let hostile: [(fn(&Path), &str); 3] = [
+    let hostile: [(Act, &str); 3] = [
         (
             |folder| std::os::unix::fs::symlink("/etc/passwd", folder.join("extra.c")).unwrap(),
             "process/link",
