@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, Content, Implementation, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerInfo, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerInfo, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
@@ -72,7 +72,7 @@ fn schema(verb: Verb) -> Map<String, Value> {
 
 fn result(envelope: &Envelope) -> CallToolResult {
     let text = serde_json::to_string(envelope).unwrap_or_default();
-    let content = vec![Content::text(text)];
+    let content = vec![ContentBlock::text(text)];
     match envelope.verdict {
         ToolVerdict::Refused | ToolVerdict::Unavailable => CallToolResult::error(content),
         ToolVerdict::Passed | ToolVerdict::Failed | ToolVerdict::Info | ToolVerdict::Pending => {
@@ -104,15 +104,15 @@ impl ServerHandler for Face {
         &self,
         request: CallToolRequestParams,
         _: RequestContext<RoleServer>,
-    ) -> Result<CallToolResult, ErrorData> {
+    ) -> Result<CallToolResponse, ErrorData> {
         let socket = self.socket.clone();
         let asked = tokio::task::spawn_blocking(move || {
             let arguments = Value::Object(request.arguments.unwrap_or_default());
             ask(&socket, &request.name, &arguments, WAIT)
         });
         match asked.await {
-            Ok(Ok(envelope)) => Ok(result(&envelope)),
-            Ok(Err(error)) => Ok(CallToolResult::error(vec![Content::text(error.to_string())])),
+            Ok(Ok(envelope)) => Ok(result(&envelope).into()),
+            Ok(Err(error)) => Ok(CallToolResult::error(vec![ContentBlock::text(error.to_string())]).into()),
             Err(error) => Err(ErrorData::internal_error(error.to_string(), None)),
         }
     }
