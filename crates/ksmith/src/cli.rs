@@ -42,7 +42,7 @@ pub(crate) enum Command {
     Lint(commands::lint::Args),
     Abi(commands::abi::Args),
     Review(commands::review::Args),
-    Run(commands::run::Args),
+    Run(Box<commands::run::Args>),
     Resume(commands::resume::Args),
     Answer(commands::answer::Args),
     Check(commands::check::Args),

@@ -2,7 +2,6 @@
 //! improved with a confirmed gain or the baseline honestly stands.
 
 #![expect(
-    clippy::print_stdout,
     clippy::unwrap_used,
     reason = "helpers of tests report figures and fail by panicking, as tests do"
 )]
