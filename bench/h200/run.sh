@@ -12,7 +12,10 @@ uname -r
 case $(uname -r) in 4.4.0*) echo "gVisor: no profiler, no memory checker; give the machine back"; exit 3 ;; esac
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-binary=$(realpath "$1")
+# Records name the command and the task's folder: both lie in a place that says nothing about a machine.
+place=/opt/kernelsmith
+mkdir -p "$place/bin" && cp "$1" "$place/bin/ksmith" && cp -r "$here/../../tasks" "$place/"
+binary=$place/bin/ksmith
 seconds=${2:-60}
 shift $(($# > 2 ? 2 : $#))
 operators=("$@")
@@ -40,7 +43,7 @@ one() { # OPERATOR TYPE: one run; its last line of JSON goes to results.jsonl.
   local arguments=()
   [ -n "$type" ] && arguments+=(--type "T=$type")
   mkdir -p "$dir"
-  (cd "$dir" && "$binary" run "$here/../../tasks/$task" --backend cuda "${arguments[@]}" --wall "${seconds}s" --seed 1 \
+  (cd "$dir" && "$binary" run "$place/tasks/$task" --backend cuda "${arguments[@]}" --wall "${seconds}s" --seed 1 \
     --mechanisms "${MECHANISMS:-screen,flag-control,final}" --json >result.json)
   local code=$?
   [ -s "$dir/result.json" ] && { tr -d '\n' <"$dir/result.json"; echo; } >>"$out/results.jsonl"
