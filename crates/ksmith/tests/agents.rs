@@ -169,6 +169,18 @@ fn an_agent_cheats_fails_a_test_mends_it_and_is_crowned_by_the_real_judge() {
     assert!(report.is_intact(), "{}", report.sentence());
     // Where the machine was too busy for a statement, the judge says so instead of crowning; that is no fault here.
     if fast.promoted.is_none() {
+        // So does the screening, whose few calls a busy machine can stretch until nothing looks worth a scoring.
+        if let (None, Some(screened)) = (fast.verdict(), &fast.screened) {
+            assert!(
+                screened.kept && screened.ratio.is_some_and(|ratio| ratio < 1.2),
+                "{said}"
+            );
+            println!(
+                "skipped (1): this machine is too busy to screen ({:?})",
+                screened.ratio
+            );
+            return;
+        }
         let verdict = fast.verdict().unwrap_or_else(|| panic!("{result} {said}"));
         let code = &verdict.code;
         assert!(

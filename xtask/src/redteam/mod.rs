@@ -21,7 +21,7 @@ use crate::Failure;
 /// Candidates at a time in the short form.
 const SHORT_JOBS: usize = 2;
 /// The short form begins nothing after this.
-const SHORT_LIMIT: Duration = Duration::from_secs(240);
+const SHORT_LIMIT: Duration = Duration::from_secs(180);
 
 /// Where the corpora lie, relative to the repository's root.
 const CHEATS: &str = "redteam/cheats";
