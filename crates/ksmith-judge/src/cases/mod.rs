@@ -25,5 +25,6 @@ pub use plan::{Plan, dev_fills, distribution_fills, distributions, mixed_fills};
 pub(crate) use pressed::Pressed;
 pub(crate) use pressure::Tier;
 pub use secret::{Secret, SecretBook};
+pub(crate) use shapes::in_small;
 pub use shapes::{Shape, draw_shape, neighbour, tiny};
 pub use stream::{BLOCK, Key, Stream};

@@ -139,6 +139,55 @@ impl DivCeilTo for i64 {
     }
 }
 
+/// Sizes like `axes` in small: the largest free axis is halved until the storage is within `bytes`.
+///
+/// The proportions stay those of the workload until its axes are equal, so that no axis shrinks to a few elements while
+/// another stays long: such a shape says nothing about the workload. None if nothing can shrink further.
+pub(crate) fn in_small(instance: &Instance, axes: &AxisValues, bytes: u64) -> Option<Arc<Bound>> {
+    let kinds = &instance.task().contract().axes;
+    let free = |name: &String| {
+        kinds
+            .iter()
+            .any(|axis| axis.name == *name && !matches!(axis.kind, AxisKind::Expr(_)))
+    };
+    let mut axes: AxisValues = axes.clone().into_iter().filter(|(name, _)| free(name)).collect();
+    loop {
+        if let Ok(bound) = instance.bind(&axes)
+            && bound.storage_bytes() <= bytes
+        {
+            return Some(Arc::new(bound));
+        }
+        let (name, size) = kinds
+            .iter()
+            .filter_map(|axis| {
+                let size = *axes.get(&axis.name)?;
+                Some((&axis.name, size, half(&axis.kind, size)?))
+            })
+            .max_by_key(|(_, size, _)| *size)
+            .map(|(name, _, half)| (name.clone(), half))?;
+        axes.insert(name, size);
+    }
+}
+
+/// The greatest size an axis allows up to half of `size`, or its next one below; none at its least.
+fn half(kind: &AxisKind, size: i64) -> Option<i64> {
+    match kind {
+        AxisKind::Range { min, multiple_of, .. } => {
+            let step = (*multiple_of).max(1);
+            let half = (size / 2 / step * step).max((*min).max(step).div_ceil_to(step));
+            (half < size).then_some(half)
+        }
+        AxisKind::Values(values) => {
+            let below = || values.iter().copied().filter(|value| *value < size);
+            below()
+                .filter(|value| *value <= size / 2)
+                .max()
+                .or_else(|| below().max())
+        }
+        AxisKind::Expr(_) => None,
+    }
+}
+
 /// A neighbour of a workload: each free axis moves by at most a few steps, at least one really moves.
 pub fn neighbour(instance: &Instance, stream: &mut Stream, axes: &AxisValues) -> Option<Arc<Bound>> {
     for _ in 0..TRIES {
@@ -227,6 +276,22 @@ mod tests {
                 bound.axes
             );
         }
+    }
+
+    #[test]
+    fn a_workload_in_small_keeps_its_proportions() {
+        let instance = softmax();
+        let axes =
+            |rows: i64, cols: i64| AxisValues::from([("rows".to_owned(), rows), ("cols".to_owned(), cols)]);
+        let sizes = |bytes: u64| {
+            let small = in_small(&instance, &axes(4096, 512), bytes).unwrap();
+            assert!(small.storage_bytes() <= bytes);
+            ["rows", "cols"].map(|axis| small.axes.iter().find(|(name, _)| name == axis).unwrap().1)
+        };
+        assert_eq!(sizes(64 << 20), [4096, 512]);
+        assert_eq!(sizes(2 << 20), [512, 512]);
+        assert_eq!(sizes(16 << 10), [32, 64]);
+        assert!(in_small(&instance, &axes(4096, 512), 1).is_none());
     }
 
     #[test]

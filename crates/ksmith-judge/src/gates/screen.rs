@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ksmith_ledger::Gate;
-use ksmith_task::Backend;
+use ksmith_task::{Backend, Bound};
 use serde_json::json;
 
 use super::context::{Built, End, GateEnd, Scoring, blamed, chain, failed, step};
 use super::judgement::judge;
 use super::measure::deadline;
 use super::runner::{Runner, Setup, Shown, WorkerOptions};
-use crate::cases::{Case, Plan, Secret, bind, dev_fills, draw_shape};
+use crate::cases::{Case, Plan, Secret, bind, dev_fills, in_small};
 use crate::codes::code;
 use crate::judge::JudgeError;
 use crate::reference::Oracle;
@@ -23,6 +23,9 @@ use crate::reference::Oracle;
 pub(crate) const CALLS: usize = 16;
 /// Slower than this many times the champion is hopeless.
 const LIMIT: f64 = 1.25;
+
+/// Storage to which each workload is scaled down in search of a shape that suits the screening bench.
+const SMALL_KIB: [u64; 4] = [16, 64, 256, 1024];
 
 /// Timed calls per worker on a device, after one that warms up: times from cold caches scatter by less than 1 %.
 const DEVICE_CALLS: usize = 5;
@@ -34,7 +37,7 @@ pub(crate) struct ScreenPool {
     pub(crate) champion_ns: u64,
 }
 
-/// Finds a shape at which the champion takes 20-200 us, and draws its cases.
+/// Finds a workload, whole or in small, at which the champion takes 20-200 us, and draws its cases.
 pub(crate) fn screen_pool(
     instance: &ksmith_task::Instance,
     oracle: &mut Oracle,
@@ -47,22 +50,18 @@ pub(crate) fn screen_pool(
     if worker.device.is_some() {
         return device_pool(instance, oracle, &plan, champion, worker);
     }
-    let mut stream = plan.decisions("screen shapes");
-    let mut shapes = Vec::new();
+    let mut shapes: Vec<Arc<Bound>> = Vec::new();
     for workload in instance.workloads(backend) {
         shapes.push(bind(instance, &workload.name, &workload.axes)?);
-    }
-    for kib in [16u64, 64, 256, 1024] {
-        shapes.extend(draw_shape(
-            instance,
-            &mut stream,
-            kib << 10,
-            f64::INFINITY,
-            &Default::default(),
-        ));
+        shapes.extend(
+            SMALL_KIB
+                .iter()
+                .filter_map(|kib| in_small(instance, &workload.axes, kib << 10)),
+        );
     }
     shapes.sort_by_key(|bound| bound.storage_bytes());
-    let mut best: Option<(f64, u64, Arc<ksmith_task::Bound>)> = None;
+    shapes.dedup_by(|one, other| one.axes == other.axes);
+    let mut best: Option<(f64, u64, Arc<Bound>)> = None;
     for (number, bound) in shapes.into_iter().enumerate() {
         let mut runner =
             Runner::start(champion, worker).map_err(|error| JudgeError::Worker(chain(&error)))?;
