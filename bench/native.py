@@ -54,10 +54,12 @@ class Task:
         self.family = self.contract.get("family", "")
 
     def instances(self):
-        """One dict of dtype variables per instance, in the order of `ksmith run`."""
+        """One dict of dtype variables per instance on the CPU, in the order of `ksmith run`."""
         types = self.contract.get("types", {})
         found = [{}]
         for variable, dtypes in types.items():
+            if isinstance(dtypes, dict):
+                dtypes = dtypes.get("cpu", [])
             found = [{**one, variable: dtype} for one in found for dtype in dtypes]
         return found
 
