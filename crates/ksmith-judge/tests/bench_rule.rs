@@ -165,7 +165,7 @@ fn a_crowded_machine_gives_no_verdict() {
 }
 
 #[test]
-fn a_control_off_zero_is_an_error_whatever_the_candidate_gains() {
+fn a_control_off_zero_is_an_error_where_the_gain_could_hang_on_it() {
     let unsound = Model {
         copy_factor: 1.02,
         ..Model::honest(50e3, 0.03)
@@ -179,6 +179,31 @@ fn a_control_off_zero_is_an_error_whatever_the_candidate_gains() {
     assert_eq!(
         report.finding.verdict(0.1),
         (Decision::Error, "bench/noisy".to_owned())
+    );
+}
+
+#[test]
+fn a_gain_far_beyond_an_unsound_control_stands_with_wider_bounds() {
+    let unsound = |saved| Model {
+        copy_factor: 1.02,
+        ..Model::honest(50e3, saved)
+    };
+    // Three times as fast, where equal kernels differ by 2 %.
+    let report = judge(Machine::QUIET, unsound(1.0 - 1.0 / 3.0), 2);
+    assert_eq!(report.finding, Finding::Confirmed);
+    let all = report.last().over_champion.as_ref().unwrap().all;
+    let looked = report.last().looks.last().unwrap().gain;
+    assert!(
+        all.lower < looked.lower - 0.019 && all.upper > looked.upper + 0.019,
+        "{all:?} {looked:?}"
+    );
+    assert!(all.contains(3.0_f64.ln()));
+    // A sixth more is not ten times 2 %.
+    let report = judge(Machine::QUIET, unsound(0.15), 2);
+    assert!(
+        matches!(report.finding, Finding::Noisy { .. }),
+        "{:?}",
+        report.finding
     );
 }
 

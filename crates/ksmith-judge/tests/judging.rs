@@ -367,7 +367,7 @@ fn the_floor_stands_in_the_evidence_with_its_probe() {
         assert!(number("bytes") > 0.0 && number("probe_ns") > 0.0);
         assert!((number("floor_ns") - 0.8 * number("probe_ns")).abs() < 1.0);
         assert!(number("least_ns") >= number("floor_ns"));
-        assert!(["read", "write", "copy"].contains(&line["probe"].as_str().unwrap()));
+        assert!(["read", "write", "copy", "add"].contains(&line["probe"].as_str().unwrap()));
     }
 }
 

@@ -8,15 +8,15 @@ use crate::gates::judge_outputs;
 use crate::judge::{Judge, JudgeError};
 use crate::number::{self, Values};
 
-/// Writes one output of a trivial candidate.
-type Make = fn(&Case, &Tensor, &Values) -> Vec<f64>;
+/// Writes one output, by its index, of a trivial candidate for a case among all dev cases.
+type Make = fn(&[Case], &Case, usize, &Tensor) -> Vec<f64>;
 
 /// Zeros, a constant, copies of inputs and the mean against the dev cases, without running any code.
 pub(crate) fn trivial_candidates(cases: &[Case], judge: &Judge) -> Result<Vec<Finding>, JudgeError> {
     let mut findings = Vec::new();
     let kinds: [(&str, Make); 4] = [
-        ("zeros", |_, tensor, _| vec![0.0; tensor.len()]),
-        ("one", |_, tensor, _| vec![1.0; tensor.len()]),
+        ("zeros", |_, _, _, tensor| vec![0.0; tensor.len()]),
+        ("one", |_, _, _, tensor| vec![1.0; tensor.len()]),
         ("a copy of an input", copy),
         ("the mean of the expectation", mean),
     ];
@@ -27,8 +27,8 @@ pub(crate) fn trivial_candidates(cases: &[Case], judge: &Judge) -> Result<Vec<Fi
                 .spec
                 .bound
                 .outputs()
-                .zip(&case.expected)
-                .map(|(tensor, expected)| encode(tensor, make(case, tensor, &expected.want)))
+                .enumerate()
+                .map(|(output, tensor)| encode(tensor, make(cases, case, output, tensor)))
                 .collect();
             if judge_outputs(case, &outputs, judge.checkers())?.failed.is_some() {
                 passes = false;
@@ -53,7 +53,7 @@ fn encode(tensor: &Tensor, values: Vec<f64>) -> Vec<u8> {
     bytes
 }
 
-fn copy(case: &Case, tensor: &Tensor, _: &Values) -> Vec<f64> {
+fn copy(_: &[Case], case: &Case, _: usize, tensor: &Tensor) -> Vec<f64> {
     let like = case
         .spec
         .bound
@@ -66,9 +66,25 @@ fn copy(case: &Case, tensor: &Tensor, _: &Values) -> Vec<f64> {
     }
 }
 
-fn mean(_: &Case, tensor: &Tensor, want: &Values) -> Vec<f64> {
-    let sum: f64 = (0..want.len()).map(|index| want.real(index)).sum();
-    vec![sum / want.len().max(1) as f64; tensor.len()]
+/// The mean of the expectation. A single value is its own mean, so there it is the mean over all dev cases.
+fn mean(cases: &[Case], case: &Case, output: usize, tensor: &Tensor) -> Vec<f64> {
+    let over: Vec<&Values> = if tensor.len() == 1 {
+        cases
+            .iter()
+            .filter_map(|case| Some(&case.expected.get(output)?.want))
+            .collect()
+    } else {
+        case.expected
+            .get(output)
+            .map(|expected| &expected.want)
+            .into_iter()
+            .collect()
+    };
+    let all = || {
+        over.iter()
+            .flat_map(|want| (0..want.len()).map(|index| want.real(index)))
+    };
+    vec![all().sum::<f64>() / all().count().max(1) as f64; tensor.len()]
 }
 
 /// Redraws one input at a time: if the expectations stay within tolerance everywhere, the output ignores it.

@@ -290,6 +290,7 @@ fn check(report: &StageReport, plan: &Plan, end: StageEnd) -> StageEnd {
     let state = control_state(plan, &pairs(plan, sets, Role::Champion, Role::Copy));
     let unsound = match state {
         Control::Sound(_) => None,
+        _ if end == StageEnd::Above && dwarfs(report, state) => None,
         Control::OffZero(interval) => Some(format!(
             "equal kernels differ by {:.2} % ({:.2} to {:.2} %)",
             percent(interval.point),
@@ -312,6 +313,18 @@ fn check(report: &StageReport, plan: &Plan, end: StageEnd) -> StageEnd {
         },
         (end, None) => end,
     }
+}
+
+/// Reports whether the gain on every workload, over champion and baseline, is far beyond what the control shows.
+fn dwarfs(report: &StageReport, control: Control) -> bool {
+    let far = |comparison: &Comparison| {
+        !comparison.workloads.is_empty()
+            && comparison
+                .workloads
+                .iter()
+                .all(|part| control.dwarfed_by(part.interval.lower))
+    };
+    report.over_champion.as_ref().is_some_and(far) && report.over_baseline.as_ref().is_none_or(far)
 }
 
 fn percent(log_ratio: f64) -> f64 {
@@ -337,8 +350,14 @@ fn contradicted(report: &StageReport, plan: &Plan) -> Option<String> {
 
 fn report(plan: &Plan, record: StageRecord, alpha: f64, planned: f64, looks: Vec<Look>) -> StageReport {
     let sets = &record.sets;
-    let control = median_bounds(&pairs(plan, sets, Role::Champion, Role::Copy).all, CONTROL_ALPHA);
-    let over = |against: Role, lower_alpha: f64| comparison(plan, sets, against, lower_alpha);
+    let copies = pairs(plan, sets, Role::Champion, Role::Copy);
+    let control = median_bounds(&copies.all, CONTROL_ALPHA);
+    let reach = control_state(plan, &copies).reach().unwrap_or(0.0);
+    let over = |against: Role, lower_alpha: f64| {
+        let mut found = comparison(plan, sets, against, lower_alpha)?;
+        found.all = found.all.widened(reach);
+        Some(found)
+    };
     StageReport {
         stage: record.stage,
         alpha,

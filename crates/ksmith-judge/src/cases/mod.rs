@@ -7,6 +7,7 @@ mod draw;
 mod draw_tests;
 mod layout;
 mod near;
+mod padding;
 mod plan;
 mod pressed;
 mod pressure;

@@ -69,6 +69,9 @@ impl Plan<'_> {
                 cases.extend(self.pressed(bound, pressure, &[*input], cases.len(), &mut stream));
             }
         }
+        let mut shapes: Vec<Arc<Bound>> = small.first().cloned().into_iter().collect();
+        shapes.extend(turned(&wide, turn).cloned());
+        cases.extend(self.padded(&shapes, cases.len(), &mut stream));
         Ok(cases)
     }
 

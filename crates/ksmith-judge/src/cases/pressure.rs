@@ -166,7 +166,7 @@ pub(crate) fn press(
 }
 
 /// Inputs with structure of their own stay as they are: a change would break what the contract promises.
-fn takes_pressure(fill: &Fill) -> bool {
+pub(super) fn takes_pressure(fill: &Fill) -> bool {
     !matches!(
         fill,
         Fill::Generator
@@ -178,7 +178,7 @@ fn takes_pressure(fill: &Fill) -> bool {
     )
 }
 
-fn holds(domain: Option<Domain>, value: f64) -> bool {
+pub(super) fn holds(domain: Option<Domain>, value: f64) -> bool {
     domain.is_none_or(|domain| domain.contains(value))
 }
 

@@ -163,6 +163,8 @@ pub(crate) fn in_small(instance: &Instance, axes: &AxisValues, bytes: u64) -> Op
                 let size = *axes.get(&axis.name)?;
                 Some((&axis.name, size, half(&axis.kind, size)?))
             })
+            // Among equals the first: rows before columns.
+            .rev()
             .max_by_key(|(_, size, _)| *size)
             .map(|(name, _, half)| (name.clone(), half))?;
         axes.insert(name, size);

@@ -317,12 +317,20 @@ pub(super) fn causes(gate: Gate) -> (&'static [Cause], bool) {
         ),
         Gate::Distributions => (
             const {
-                &[cause(
-                    "uneven",
-                    "The gain over the baseline does not hold on a timed distribution.",
-                    "Cheap arithmetic when a sample looks like the usual inputs.",
-                    "Be fast on all inputs, or declare `data_dependent = true` in the task.",
-                )]
+                &[
+                    cause(
+                        "uneven",
+                        "The gain over the baseline does not hold on a timed distribution, and the candidate's own time is uneven.",
+                        "Cheap arithmetic when a sample looks like the usual inputs.",
+                        "Be fast on all inputs, or declare `data_dependent = true` in the task.",
+                    ),
+                    cause(
+                        "slower",
+                        "Faster than the baseline on the whole, slower on a timed distribution.",
+                        "A full sort where the baseline can stop early.",
+                        "Be no slower than the baseline on any of the timed inputs; the evidence shows the loss.",
+                    ),
+                ]
             },
             false,
         ),

@@ -1,9 +1,11 @@
 //! What the bench's report means for the gates from `bench` to `regression`.
 
+use std::collections::BTreeMap;
+
 use ksmith_ledger::{Decision, Gate, GateOutcome};
 use serde_json::{Value, json};
 
-use crate::bench::{Comparison, Finding, Report, Role, StageReport};
+use crate::bench::{Comparison, Finding, Part, Report, Role, StageReport};
 use crate::codes::code;
 use crate::statistics::{self, DataDependence, RegressionState};
 
@@ -164,21 +166,69 @@ pub(crate) fn distributions(report: &Report, data_dependent: DataDependence) -> 
             decision: None,
         };
     };
+    // Without a gain there is nothing that could hold or not: gate `gain` says so.
+    if comparison.all.lower <= 0.0 {
+        return pass(
+            Gate::Distributions,
+            json!({ "why": "no gain is bounded above zero" }),
+        );
+    }
     let floor = statistics::distribution_floor(comparison.all, data_dependent);
     let parts = &comparison.distributions;
-    let short = parts
-        .iter()
-        .any(|part| statistics::distribution_falls_short(&part.sets, parts.len(), floor).is_some());
-    if short {
+    let mut by_nature = 0;
+    for part in parts {
+        let Some(bounds) = statistics::distribution_falls_short(&part.sets, parts.len(), floor) else {
+            continue;
+        };
+        let own = own_slowdown(report.last(), part);
+        if !statistics::unevenness_is_own(bounds.upper, floor, own) {
+            by_nature += 1;
+            continue;
+        }
         return stop(
             Gate::Distributions,
             GateOutcome::Fail,
-            code(Gate::Distributions, "uneven"),
-            json!({}),
+            code(
+                Gate::Distributions,
+                if bounds.upper < 0.0 { "slower" } else { "uneven" },
+            ),
+            // Which distribution it was stays the judge's: it may be a hidden one.
+            json!({
+                "gain": part.interval.point.exp(),
+                "gain_at_most": bounds.upper.exp(),
+                "gain_needed": floor.exp(),
+                "candidate_over_its_fastest": own.exp(),
+            }),
             Decision::Reject,
         );
     }
-    pass(Gate::Distributions, json!({ "distributions": parts.len() }))
+    pass(
+        Gate::Distributions,
+        json!({ "distributions": parts.len(), "where_the_baseline_is_fast": by_nature }),
+    )
+}
+
+/// How much longer the candidate takes on a distribution than on its fastest one of the same workload (log-ratio).
+fn own_slowdown(stage: &StageReport, part: &Part) -> f64 {
+    let mut times: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for lane in stage.record.sets.iter().flat_map(|set| &set.lanes) {
+        if lane.role == Role::Candidate && lane.workload == part.workload {
+            let calls = lane.unpreempted().map(|ns| ns as f64);
+            times.entry(lane.distribution).or_default().extend(calls);
+        }
+    }
+    let medians: BTreeMap<u32, f64> = times
+        .iter()
+        .filter_map(|(distribution, times)| Some((*distribution, statistics::median(times)?)))
+        .collect();
+    let here = part
+        .distribution
+        .and_then(|distribution| medians.get(&distribution));
+    let least = medians.values().copied().reduce(f64::min);
+    match (here, least) {
+        (Some(here), Some(least)) if least > 0.0 => libm::log(here / least),
+        _ => f64::INFINITY,
+    }
 }
 
 /// Gate `gain`.

@@ -122,6 +122,15 @@ pub fn distribution_falls_short(sets: &[Vec<f64>], count: usize, floor: f64) -> 
     (bounds.upper < floor).then_some(bounds)
 }
 
+/// Reports whether a distribution whose gain is bounded by `upper`, below `floor`, is the candidate's doing.
+///
+/// `own` is how much longer the candidate itself takes there than on its fastest distribution (log-ratio). A loss always
+/// is its doing. Else a good part of what is missing must be its own unevenness: a kernel that takes the same time everywhere
+/// gains little where the *baseline* happens to be fast, and cannot help that.
+pub fn unevenness_is_own(upper: f64, floor: f64, own: f64) -> bool {
+    upper < 0.0 || own >= (floor - upper) / 2.0
+}
+
 /// The claim's figures by other measures, each value one process set's.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OtherMeasures<'a> {
@@ -229,6 +238,13 @@ mod tests {
         let lenient = distribution_floor(overall, DataDependence::Allowed);
         assert!(distribution_falls_short(&around(0.0), 3, lenient).is_none());
         assert!(distribution_falls_short(&around(-0.1), 3, lenient).is_some());
+    }
+
+    #[test]
+    fn a_kernel_is_not_blamed_for_where_the_baseline_is_fast() {
+        assert!(!unevenness_is_own(0.02, 0.1, 0.01));
+        assert!(unevenness_is_own(0.02, 0.1, 0.05));
+        assert!(unevenness_is_own(-0.01, 0.1, 0.0));
     }
 
     #[test]

@@ -31,7 +31,30 @@ pub fn control(sets: &[Vec<f64>], limit: f64) -> Control {
     }
 }
 
+/// A gain this many times beyond the reach of an unsound control does not hang on it.
+const DWARFS: f64 = 10.0;
+
+/// Where equal kernels may differ by more than this (log-ratio), nothing is said of any gain.
+const WORST_REACH: f64 = 0.1;
+
 impl Control {
+    /// How far from zero equal kernels may lie (log-ratio) where the control is unsound: by so much every interval of the
+    /// same stage is widened.
+    pub fn reach(&self) -> Option<f64> {
+        match self {
+            Self::OffZero(interval) | Self::TooWide(interval) => {
+                Some(interval.lower.abs().max(interval.upper.abs()))
+            }
+            Self::Sound(_) | Self::Empty => None,
+        }
+    }
+
+    /// Reports whether a gain bounded below by `lower` (log-ratio) stands whatever made equal kernels differ.
+    pub fn dwarfed_by(&self, lower: f64) -> bool {
+        self.reach()
+            .is_some_and(|reach| reach <= WORST_REACH && lower >= DWARFS * reach)
+    }
+
     /// The interval, if there was one.
     pub fn interval(&self) -> Option<Interval> {
         match *self {

@@ -28,6 +28,15 @@ impl Interval {
         self.lower <= value && value <= self.upper
     }
 
+    /// Both bounds moved outwards by `reach`; the point stays.
+    pub fn widened(self, reach: f64) -> Self {
+        Self {
+            lower: self.lower - reach,
+            point: self.point,
+            upper: self.upper + reach,
+        }
+    }
+
     /// Takes the wider end on each side; the point stays.
     pub fn weaker(self, other: Self) -> Self {
         Self {

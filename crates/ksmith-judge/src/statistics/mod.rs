@@ -15,7 +15,7 @@ mod spending;
 pub use bounds::{MIN_SETS, median_bounds};
 pub use claims::{
     DataDependence, Goal, GoalState, Regression, RegressionState, distribution_falls_short,
-    distribution_floor, goal, regressions,
+    distribution_floor, goal, regressions, unevenness_is_own,
 };
 pub(crate) use claims::{OtherMeasures, contradiction};
 pub(crate) use control::ALPHA as CONTROL_ALPHA;
