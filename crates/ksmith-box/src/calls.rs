@@ -180,6 +180,11 @@ const WORKER: &[Entry] = table![
     membarrier Rule::Refuse(ENOSYS), "thread libraries probe for it";
 ];
 
+/// What a candidate may not do although tools may: its fault handler is ours and stays.
+const CANDIDATE: &[Entry] = table![
+    rt_sigaction Rule::RefuseUnless { argument: 0, values: &[6, 32, 33], errno: EPERM }, "`abort`, and the two signals of thread libraries; our fault handler stands before the filter does";
+];
+
 /// What a worker with threads may do as well.
 const THREADS: &[Entry] = table![
     clone Rule::AllowBits { argument: 0, mask: THREAD | NEW_NAMESPACES, value: THREAD }, "threads, never processes";
@@ -415,8 +420,8 @@ const NAMED_X86: &[Entry] = &[];
 /// The rules of a profile; where a call stands twice, the later table counts.
 pub(crate) fn rules(profile: Profile) -> Vec<Entry> {
     let tables: &[&[Entry]] = match profile {
-        Profile::Worker => &[WORKER, WORKER_X86],
-        Profile::WorkerThreads => &[WORKER, WORKER_X86, THREADS],
+        Profile::Worker => &[WORKER, WORKER_X86, CANDIDATE],
+        Profile::WorkerThreads => &[WORKER, WORKER_X86, CANDIDATE, THREADS],
         Profile::Compiler | Profile::Reference => &[WORKER, TOOLS, TOOLS_X86],
         Profile::Agent => &[AGENT, AGENT_X86],
         Profile::Device => &[WORKER, TOOLS, TOOLS_X86, DEVICE, DEVICE_X86],

@@ -408,6 +408,15 @@ fn confine_and_run(
         landlock::restrict(&files(wire), network(wire)).step("restrict files")?;
     }
     let program = prepare(wire, roles)?;
+    if let Prepared::Role(
+        Role {
+            before: Some(before), ..
+        },
+        _,
+    ) = &program
+    {
+        before();
+    }
     if wire.has(Layer::Seccomp) {
         let kind = if wire.has(Layer::SeccompListener) {
             Listener::New

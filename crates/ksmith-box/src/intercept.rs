@@ -13,6 +13,8 @@ static CALLED: AtomicBool = AtomicBool::new(false);
 pub struct Role {
     /// The name by which [`crate::BoxSpec::role`] asks for it.
     pub name: &'static str,
+    /// What it does before the call filter stands, such as installing a fault handler that nobody may replace.
+    pub before: Option<fn()>,
     /// What it does; the result is its exit code.
     pub run: fn(&RoleContext) -> i32,
 }

@@ -18,64 +18,79 @@ fn intercept() {
 const ROLES: &[Role] = &[
     Role {
         name: "calm",
+        before: None,
         run: |_| 7,
     },
     Role {
         name: "loop",
+        before: None,
         run: |_| loop {
             std::hint::spin_loop()
         },
     },
     Role {
         name: "socket",
+        before: None,
         run: |_| call(libc::SYS_socket, [2, 1, 0, 0]),
     },
     Role {
         name: "connect",
+        before: None,
         run: |_| call(libc::SYS_connect, [0, 0, 0, 0]),
     },
     Role {
         name: "ptrace",
+        before: None,
         run: |context| call(libc::SYS_ptrace, [16, number(context), 0, 0]),
     },
     Role {
         name: "peek",
+        before: None,
         run: |context| call(libc::SYS_process_vm_readv, [number(context), 0, 0, 0]),
     },
     Role {
         name: "fork",
+        before: None,
         run: |_| call(libc::SYS_clone, [libc::SIGCHLD as i64, 0, 0, 0]),
     },
     Role {
         name: "memory",
+        before: None,
         run: memory,
     },
     Role {
         name: "kill",
+        before: None,
         run: kill,
     },
     Role {
         name: "bomb",
+        before: None,
         run: bomb,
     },
     Role {
         name: "background",
+        before: None,
         run: background,
     },
     Role {
         name: "flood",
+        before: None,
         run: flood,
     },
     Role {
         name: "look",
+        before: None,
         run: look,
     },
     Role {
         name: "write",
+        before: None,
         run: write,
     },
     Role {
         name: "raise",
+        before: None,
         run: |_| {
             unsafe { libc::raise(libc::SIGKILL) };
             0
@@ -83,10 +98,12 @@ const ROLES: &[Role] = &[
     },
     Role {
         name: "abort",
+        before: None,
         run: |_| std::process::abort(),
     },
     Role {
         name: "fault",
+        before: None,
         run: |_| {
             unsafe { std::ptr::without_provenance_mut::<u8>(8).write_volatile(1) };
             0
@@ -94,22 +111,27 @@ const ROLES: &[Role] = &[
     },
     Role {
         name: "list",
+        before: None,
         run: list,
     },
     Role {
         name: "environment",
+        before: None,
         run: |_| i32::from(std::env::vars_os().next().is_some()),
     },
     Role {
         name: "descriptors",
+        before: None,
         run: descriptors,
     },
     Role {
         name: "read-fd",
+        before: None,
         run: read_fd,
     },
     Role {
         name: "own-files",
+        before: None,
         run: own_files,
     },
 ];

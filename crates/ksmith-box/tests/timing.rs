@@ -9,6 +9,7 @@ ksmith_box::intercept_tests!(self::intercept);
 fn intercept() {
     ksmith_box::intercept_with(&[Role {
         name: "nothing",
+        before: None,
         run: |_| 0,
     }]);
 }

@@ -129,7 +129,7 @@ pub enum BuildError {
 /// Compiles, or finds the same build in the cache.
 pub fn compile(sources: &Sources, options: &BuildOptions) -> Result<Build, BuildError> {
     let started = Instant::now();
-    let compiler = if sources.files.iter().all(|file| file.ends_with(".c")) {
+    let compiler = if plain_c(sources) {
         "/usr/bin/gcc"
     } else {
         "/usr/bin/g++"
@@ -161,7 +161,14 @@ pub fn compile(sources: &Sources, options: &BuildOptions) -> Result<Build, Build
         }));
     }
     let room = Room::create(&options.cache, &files)?;
-    let finished = boxed(compiler, &arguments, &room, options)?;
+    let failed = match options.sanitizer {
+        None => None,
+        Some(_) => preprocess(compiler, sources, &room, options)?,
+    };
+    let finished = match failed {
+        Some(finished) => finished,
+        None => boxed(compiler, &arguments, &room, options)?,
+    };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let refused = |code| {
         Ok(Build::Refused(Refused {
@@ -207,39 +214,120 @@ fn no_entry(stderr: String) -> Build {
     })
 }
 
-/// The whole command line after the compiler's name; sources and headers are found from the working folder.
-fn arguments(sources: &Sources, options: &BuildOptions) -> Vec<String> {
+/// What every step of a build is told: the manifest's flags, then ours.
+///
+/// Without start files nothing of a library runs when it is loaded or unloaded: their hooks (`_init`, `__gmon_start__`, clone
+/// tables, `__cxa_finalize`) are there for anyone to define, and fast-math's would change the processor's rounding mode for
+/// the whole worker. What is built must not depend on the day, nor on which files the compiler sees; headers of C++ ask
+/// for files themselves, so there gate `policy` alone looks for the question.
+fn common(sources: &Sources) -> Vec<String> {
     let fixed = [
         "-shared",
         "-fPIC",
         "-fdiagnostics-color=never",
         "-frandom-seed=ksmith",
         "-Wl,--build-id=none",
+        "-nostartfiles",
+        "-Werror=date-time",
         "-I.",
     ];
-    // Fast-math would link start-up code that changes the processor's rounding mode for the whole worker; the arithmetic
-    // of the kernel itself needs none of it, and a plain shared library needs no start files.
-    let fast = ["-ffast-math", "-Ofast", "-funsafe-math-optimizations"];
-    let is_fast = sources.flags.iter().any(|flag| fast.contains(&flag.as_str()));
-    let start: &[&str] = if is_fast { &["-nostartfiles"] } else { &[] };
+    let same_everywhere: &[&str] = if plain_c(sources) {
+        &[
+            "-Wno-builtin-macro-redefined",
+            "-U__has_include",
+            "-U__has_include_next",
+        ]
+    } else {
+        &[]
+    };
+    let own = fixed
+        .into_iter()
+        .chain(same_everywhere.iter().copied())
+        .map(str::to_owned);
+    sources.flags.iter().cloned().chain(own).collect()
+}
+
+fn plain_c(sources: &Sources) -> bool {
+    sources.files.iter().all(|file| file.ends_with(".c"))
+}
+
+/// The whole command line of the build after the compiler's name; sources and headers are found from the working folder.
+fn arguments(sources: &Sources, options: &BuildOptions) -> Vec<String> {
     let sanitizer: &[&str] = match options.sanitizer {
         None => &[],
-        Some(Sanitizer::Address) => &["-fsanitize=address", "-g1"],
-        Some(Sanitizer::Undefined) => &["-fsanitize=undefined", "-fno-sanitize-recover=undefined", "-g1"],
-        Some(Sanitizer::Thread) => &["-fsanitize=thread", "-g1"],
+        Some(Sanitizer::Address) => &["-fpreprocessed", "-fsanitize=address", "-g1"],
+        Some(Sanitizer::Undefined) => &[
+            "-fpreprocessed",
+            "-fsanitize=undefined",
+            "-fno-sanitize-recover=undefined",
+            "-g1",
+        ],
+        Some(Sanitizer::Thread) => &["-fpreprocessed", "-fsanitize=thread", "-g1"],
     };
-    sources
-        .flags
+    let inputs = sources
+        .files
         .iter()
-        .map(String::as_str)
-        .chain(fixed)
-        .chain(start.iter().copied())
-        .chain(sanitizer.iter().copied())
-        .chain(["-o", "../out/library.so"])
-        .map(str::to_owned)
-        .chain(sources.files.iter().map(|file| format!("./{file}")))
+        .enumerate()
+        .map(|(number, file)| match options.sanitizer {
+            None => format!("./{file}"),
+            Some(_) => format!("./{}", preprocessed_name(sources, number)),
+        });
+    common(sources)
+        .into_iter()
+        .chain(sanitizer.iter().copied().map(str::to_owned))
+        .chain(["-o", "../out/library.so"].map(str::to_owned))
+        .chain(inputs)
         .chain(["-lm".to_owned()])
         .collect()
+}
+
+fn preprocessed_name(sources: &Sources, number: usize) -> String {
+    let ending = if plain_c(sources) { "i" } else { "ii" };
+    format!(".preprocessed-{number}.{ending}")
+}
+
+/// Attributes that switch a sanitizer off, and what stands for them in the builds that sanitize: attributes that no compiler
+/// knows, hence ignores.
+const UNSANITIZED: [(&str, &str); 3] = [
+    ("no_sanitize", "ks_sanitize"),
+    ("no_address_safety_analysis", "ks_address_safety_analysis"),
+    (
+        "disable_sanitizer_instrumentation",
+        "ks_able_sanitizer_instrumentation",
+    ),
+];
+
+/// Preprocesses every source as the plain build sees it, so that a sanitizer's build compiles the same program: no macro
+/// tells it from the plain one, and no attribute takes part of it out. Returns the step that failed, if one did.
+fn preprocess(
+    compiler: &str,
+    sources: &Sources,
+    room: &Room,
+    options: &BuildOptions,
+) -> Result<Option<Finished>, BuildError> {
+    for (number, file) in sources.files.iter().enumerate() {
+        let name = preprocessed_name(sources, number);
+        let mut arguments = common(sources);
+        arguments.extend([
+            "-E".to_owned(),
+            "-o".to_owned(),
+            format!("../out/{name}"),
+            format!("./{file}"),
+        ]);
+        let finished = boxed(compiler, &arguments, room, options)?;
+        if finished.ended != Ended::Exited(0) {
+            return Ok(Some(finished));
+        }
+        let path = room.output().join(&name);
+        let text = fs::read(&path).map_err(io_error("read", &path))?;
+        let mut text = String::from_utf8_lossy(&text).into_owned();
+        for (attribute, ignored) in UNSANITIZED {
+            text = text.replace(attribute, ignored);
+        }
+        let path = room.source().join(&name);
+        fs::write(&path, text).map_err(io_error("write", &path))?;
+    }
+    Ok(None)
 }
 
 fn key(files: &BTreeMap<String, Vec<u8>>, arguments: &[String], compiler: &str) -> Digest {

@@ -129,20 +129,48 @@ fn cplusplus_is_compiled_too() {
 }
 
 #[test]
-fn fast_math_brings_no_start_files_that_change_the_rounding_mode() {
-    let command = |flags: &[&str]| {
-        let sources = Sources {
-            folder: PathBuf::new(),
-            files: vec!["kernel.c".to_owned()],
-            entry: "f".to_owned(),
-            flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
-        };
-        arguments(&sources, &BuildOptions::new(Path::new("cache")))
+fn a_build_asks_neither_for_the_day_nor_for_files() {
+    let built = |text: &str| {
+        let (_folder, sources, options) = candidate(text);
+        match compile(&sources, &options).unwrap() {
+            Build::Library(_) => String::new(),
+            Build::Refused(refused) => format!("{}: {}", refused.code, refused.stderr),
+        }
     };
-    let bare = "-nostartfiles".to_owned();
-    assert!(command(&["-O3", "-ffast-math"]).contains(&bare));
-    assert!(command(&["-Ofast"]).contains(&bare));
-    assert!(!command(&["-O3"]).contains(&bare));
+    let dated = built("void kernel(float *x) { *x = __DATE__[4]; }\n");
+    assert!(
+        dated.contains("__DATE__") && dated.contains("reproducible"),
+        "{dated}"
+    );
+    let pasted =
+        "#define CAT(a, b) a##b\n#if CAT(__has_, include)(</usr/include/math.h>)\n#error seen\n#endif\n";
+    let asked = built(&format!("{pasted}void kernel(float *x) {{ *x = 1; }}\n"));
+    assert!(
+        !asked.contains("seen") && asked.contains("missing binary operator"),
+        "{asked}"
+    );
+    assert_eq!(
+        built("#include <math.h>\nvoid kernel(float *x) { *x = expf(*x); }\n"),
+        ""
+    );
+}
+
+#[test]
+fn a_sanitizer_compiles_the_program_that_runs() {
+    let (_folder, sources, mut options) = candidate(
+        "#ifdef __SANITIZE_ADDRESS__\n#error told apart\n#endif\n\
+         __attribute__((no_sanitize(\"address\"))) void kernel(float *x) { x[1000] = 1; }\n",
+    );
+    options.sanitizer = Some(Sanitizer::Address);
+    let Build::Library(library) = compile(&sources, &options).unwrap() else {
+        panic!("refused");
+    };
+    let bytes = fs::read(&library.path).unwrap();
+    let checks = b"__asan_report_store4";
+    assert!(
+        bytes.windows(checks.len()).any(|window| window == checks),
+        "the attribute took the check out"
+    );
 }
 
 #[test]

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 /// The role; every `main` that drives agents hands it to `ksmith_box::intercept_with`.
 pub const ROLE: Role = Role {
     name: NAME,
+    before: None,
     run: start,
 };
 

@@ -32,8 +32,6 @@ const LIBRARIES: &[&str] = &[
     "ld-linux-aarch64.so.1",
 ];
 
-/// What the compiler's own start files run at load and unload.
-const START: [&str; 2] = ["frame_dummy", "__do_global_dtors_aux"];
 /// The one start function that the compiler's own library brings: it reads the processor's features, which
 /// `__builtin_cpu_supports` and versions of a function need.
 const FEATURES: &str = "__cpu_indicator_init";
@@ -169,6 +167,12 @@ fn dynamic(
     for entry in entries {
         let value = entry.d_val(endian);
         match entry.d_tag(endian) {
+            elf::DT_INIT | elf::DT_FINI => {
+                return Ok(Some((
+                    "constructor",
+                    "a function of its own at load or unload".to_owned(),
+                )));
+            }
             elf::DT_NEEDED => {
                 let name = strings
                     .get(u32::try_from(value).unwrap_or(u32::MAX))
@@ -195,26 +199,12 @@ fn dynamic(
     Ok(None)
 }
 
-/// Whether an array of start functions holds more than the compiler's own: one of the start files', once, and the feature
-/// function.
+/// Whether an array of start functions holds more than the compiler's own feature function. Libraries are linked without
+/// start files, so there is nothing else that could honestly stand there.
 fn foreign_start(bytes: &[u8], array: u64, size: u64, features: Option<u64>) -> bool {
     let pointers = x86::pointers(bytes, array, size);
-    if pointers.len() as u64 != size / 8 {
-        // Filled in a way that is not understood, or another processor: the start files bring one pointer.
-        return size > 8;
-    }
-    let (mut start, mut own) = (0, 0);
-    for address in pointers {
-        if Some(address) == features {
-            own += 1;
-        } else if x86::name_at(bytes, address).is_some_and(|name| {
-            // Those of the start files have no size; a compiled function of that name has one.
-            START.contains(&name.as_str()) && x86::function(bytes, &name).is_none()
-        }) {
-            start += 1;
-        } else {
-            return true;
-        }
-    }
-    start > 1 || own > 1
+    // Filled in a way that is not understood, or another processor: nothing is known to be the compiler's.
+    pointers.len() as u64 != size / 8
+        || pointers.len() > 1
+        || pointers.into_iter().any(|address| Some(address) != features)
 }

@@ -127,6 +127,9 @@ fn check_includes(candidate: &Candidate, file: &str, text: &str) -> Result<(), P
         if compact.contains(".incbin") || compact.contains(".include") && compact.contains("asm") {
             return refuse("files may not be embedded".to_owned());
         }
+        if compact.contains("__has_include") || compact.contains("__has_embed") {
+            return refuse("a source may not ask which files the compiler sees".to_owned());
+        }
         let Some(directive) = compact.strip_prefix('#') else {
             continue;
         };

@@ -193,12 +193,31 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// Chooses fresh addresses, far from each other and from everything the loader uses.
+    /// Chooses fresh addresses, far from everything the loader uses: every second time far from each other, else in some
+    /// order a few pages apart, as one allocator would give them. A kernel must not tell its host by distances.
     pub(super) fn scatter(&mut self, dice: &mut Dice) {
         const LOWEST: u64 = 0x1000_0000_0000;
         const SPAN: u64 = 0x3000_0000_0000;
-        for buffer in &mut self.all {
-            buffer.address = LOWEST + (dice.next() % SPAN) / PAGE * PAGE;
+        /// Guard pages of two neighbours, and up to so many pages more.
+        const GAP: usize = 64;
+        let somewhere = |dice: &mut Dice| LOWEST + (dice.next() % SPAN) / PAGE * PAGE;
+        if dice.below(2) == 0 {
+            for buffer in &mut self.all {
+                buffer.address = somewhere(dice);
+            }
+            return;
+        }
+        let mut order: Vec<usize> = (0..self.all.len()).collect();
+        for last in (1..order.len()).rev() {
+            order.swap(last, dice.below(last + 1));
+        }
+        let mut next = somewhere(dice);
+        for index in order {
+            let Some(buffer) = self.all.get_mut(index) else {
+                continue;
+            };
+            buffer.address = next;
+            next += buffer.region_length as u64 + (2 + dice.below(GAP) as u64) * PAGE;
         }
     }
 
@@ -383,6 +402,29 @@ mod tests {
         let buffer = place(&placement(4100, 4, Edge::Start), 0);
         assert_eq!((buffer.region_length, buffer.start), (8192, 0));
         assert_eq!(place(&placement(0, 64, Edge::End), 0).start, 4096);
+    }
+
+    #[test]
+    fn buffers_lie_near_and_far_and_never_over_each_other() {
+        let mut dice = Dice::new().unwrap();
+        let mut layout = layout(placement(10_000, 64, Edge::End));
+        layout.slots = 6;
+        let mut buffers = Buffers::new(&layout, &mut dice).unwrap();
+        let mut near = 0;
+        for _ in 0..64 {
+            buffers.scatter(&mut dice);
+            let mut ranges: Vec<(u64, u64)> = (0..6)
+                .map(|slot| buffers.get(slot, 0).unwrap())
+                .map(|buffer| (buffer.address, buffer.address + buffer.region_length as u64))
+                .collect();
+            ranges.sort_unstable();
+            assert!(
+                ranges.windows(2).all(|pair| pair[0].1 + 2 * PAGE <= pair[1].0),
+                "{ranges:x?}"
+            );
+            near += u32::from(ranges[5].1 - ranges[0].0 < 1 << 32);
+        }
+        assert!((10..=54).contains(&near), "{near} of 64");
     }
 
     #[test]

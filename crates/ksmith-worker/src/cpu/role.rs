@@ -4,7 +4,7 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::RawFd;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use ksmith_box::{Role, RoleContext};
@@ -15,6 +15,7 @@ use super::page::{self, Answers, Arguments, Commands};
 /// The role that a worker's helper runs.
 pub const ROLE: Role = Role {
     name: "cpu-worker",
+    before: Some(catch_faults),
     run,
 };
 
@@ -66,15 +67,17 @@ type Entry = unsafe extern "C" fn(
     f64,
 );
 
+/// The control bits before foreign code was loaded: what its start changes counts like what a call changes.
+static CONTROL_BITS: AtomicU64 = AtomicU64::new(0);
+
 /// Where the fault handler writes; set once before foreign code is loaded.
 static ANSWERS: AtomicPtr<Answers> = AtomicPtr::new(ptr::null_mut());
 
 extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     let answers = ANSWERS.load(Ordering::Relaxed);
     // SAFETY: the page is mapped before the handler is installed; if the candidate unmapped it, this faults again and
-    // the process dies of that. `info` comes from the kernel. Resetting the handler makes the instruction kill.
+    // the process dies of that. `info` comes from the kernel. The handler is gone by now, so the instruction kills.
     unsafe {
-        libc::signal(signal, libc::SIG_DFL);
         if let Some(answers) = answers.as_ref() {
             answers.address.store((*info).si_addr() as u64, Ordering::Relaxed);
             answers.signal.store(signal as u64, Ordering::Release);
@@ -94,7 +97,7 @@ fn catch_faults() {
         libc::sigaltstack(&raw const stack, ptr::null_mut());
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = on_fault as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESETHAND;
         for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL] {
             libc::sigaction(signal, &raw const action, ptr::null_mut());
         }
@@ -170,8 +173,8 @@ fn run(context: &RoleContext) -> i32 {
     };
     ANSWERS.store(answers.cast().as_ptr(), Ordering::Relaxed);
     let (commands, answers) = (page::commands(commands), page::answers(answers));
-    catch_faults();
     (0..rivals.parse().unwrap_or(0)).for_each(compete);
+    CONTROL_BITS.store(control_bits(), Ordering::Relaxed);
     let entry = match load(&library, &entry) {
         Ok(entry) => entry,
         Err(words) => {
@@ -351,16 +354,23 @@ fn remap(commands: &Commands, socket: RawFd, mapped: &mut Vec<(u64, u64)>) -> u6
     result
 }
 
-/// Control bits of the floating-point environment: rounding, flush-to-zero, exception masks; not the sticky flags.
+/// What a call must leave as it found it: rounding, flush-to-zero and exception masks (not the sticky flags), an empty x87
+/// stack, the direction and the alignment flag.
 #[cfg(target_arch = "x86_64")]
 fn control_bits() -> u64 {
-    let (mut vector, mut x87) = (0u32, 0u16);
-    // SAFETY: both instructions only store a register to live memory.
+    let mut vector = 0u32;
+    // Control word, status word, tag word; the rest says where the last operation was.
+    let mut x87 = [0u32; 7];
+    let flags: u64;
+    // SAFETY: the instructions store registers to live memory; what `fnstenv` masks the next one restores. The direction
+    // flag is cleared, as the calling convention has it, before any code of ours may copy memory.
     unsafe {
+        std::arch::asm!("pushfq", "pop {}", "cld", out(reg) flags);
         std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut vector, options(nostack, preserves_flags));
-        std::arch::asm!("fnstcw [{}]", in(reg) &raw mut x87, options(nostack, preserves_flags));
+        std::arch::asm!("fnstenv [{0}]", "fldenv [{0}]", in(reg) &raw mut x87, options(nostack, preserves_flags));
     }
-    u64::from(vector & 0xffc0) << 16 | u64::from(x87)
+    let (word, tags) = (u64::from(x87[0] as u16), u64::from(x87[2] as u16));
+    u64::from(vector & 0xffc0) << 48 | (flags >> 3 & 0x8080) << 32 | tags << 16 | word
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -386,7 +396,6 @@ fn call(entry: Entry, arguments: &Arguments, answers: &Answers) {
         .floats
         .each_ref()
         .map(|value| f64::from_bits(value.load(Ordering::Relaxed)));
-    let before = control_bits();
     // SAFETY: foreign code with the arguments that its contract promises; whatever it does stays in this box.
     unsafe {
         entry(
@@ -395,7 +404,7 @@ fn call(entry: Entry, arguments: &Arguments, answers: &Answers) {
             i[29], i[30], i[31], f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7],
         );
     }
-    if control_bits() != before {
+    if control_bits() != CONTROL_BITS.load(Ordering::Relaxed) {
         answers.control_bits.store(1, Ordering::Relaxed);
     }
 }

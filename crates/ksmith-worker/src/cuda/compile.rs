@@ -11,7 +11,11 @@ use super::nvrtc;
 use super::socket::Socket;
 
 /// The role that compiles.
-pub const COMPILE_ROLE: Role = Role { name: "nvrtc", run };
+pub const COMPILE_ROLE: Role = Role {
+    name: "nvrtc",
+    before: None,
+    run,
+};
 
 /// What to compile.
 #[derive(Debug, Clone, Serialize, Deserialize)]

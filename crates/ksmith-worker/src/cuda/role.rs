@@ -13,6 +13,7 @@ use super::socket::Socket;
 /// The role that a device worker's helper runs.
 pub const ROLE: Role = Role {
     name: "cuda-worker",
+    before: None,
     run,
 };
 
