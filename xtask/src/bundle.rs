@@ -10,16 +10,16 @@ use std::process::ExitCode;
 use ksmith_box::Level;
 use ksmith_machine::{LocalHost, Machine, Toolchain};
 use ksmith_search::{Facts, SearchAgent};
-use ksmith_task::candidate::{CudaPlan, Step};
+use ksmith_task::candidate::CudaPlan;
 use ksmith_task::expr::Value as Number;
-use ksmith_task::{
-    AxisValues, Backend, Bound, Brief, BriefWorkload, BudgetLeft, Candidate, Instance, Role, ScalarValue,
-    Task,
-};
+use ksmith_task::{AxisValues, Backend, Bound, Brief, Candidate, Instance, Role, ScalarValue, Task};
 use ksmith_worker::cuda::{self, CompileOptions, Cubin, DeviceFacts, Param, ResolvedStep};
 use serde_json::{Value, json};
 
 use crate::Failure;
+
+/// Seed of the offline agent.
+const SEED: u64 = 7;
 
 /// Shapes of a task beside its workloads and probes, at most.
 const ODD_SHAPES: usize = 6;
@@ -163,8 +163,11 @@ impl Maker<'_> {
         let mut facts = Facts::of(&Machine::read(), 1);
         facts.sm = i64::from(10 * self.device.capability.0 + self.device.capability.1);
         let mut agent = SearchAgent::new(facts)?;
-        for direction in agent.directions(&brief(instance, None, scratch))? {
-            let brief = brief(instance, Some(&direction.name), &scratch.join(&direction.name));
+        let brief = |direction: Option<&str>, out: &Path| {
+            Brief::opening(instance, Backend::Cuda, direction, SEED, out)
+        };
+        for direction in agent.directions(&brief(None, scratch))? {
+            let brief = brief(Some(&direction.name), &scratch.join(&direction.name));
             let proposals = agent.propose(&brief, self.args.configs)?;
             for proposal in proposals
                 .into_iter()
@@ -212,19 +215,11 @@ impl Maker<'_> {
     }
 
     fn compile(&self, instance: &Instance, candidate: &Candidate, plan: &CudaPlan) -> Result<Cubin, Failure> {
-        let mut kernels: Vec<String> = Vec::new();
-        for step in plan.variants.iter().flat_map(|variant| &variant.steps) {
-            if let Step::Kernel(kernel) = step
-                && !kernels.contains(&kernel.name)
-            {
-                kernels.push(kernel.name.clone());
-            }
-        }
         let options = CompileOptions {
             sources: (candidate.sources.iter())
                 .map(|source| (source.path.to_string_lossy().into_owned(), source.text.clone()))
                 .collect(),
-            kernels,
+            kernels: plan.kernels(),
             arch: self.args.arch.clone(),
             flags: [plan.flags.clone(), instance.defines()].concat(),
             include: Vec::new(),
@@ -369,38 +364,4 @@ fn tensors(bound: &Bound) -> Vec<Value> {
             })
         })
         .collect()
-}
-
-/// A brief as a run would begin with.
-fn brief(instance: &Instance, direction: Option<&str>, out: &Path) -> Brief {
-    let contract = instance.task().contract();
-    Brief {
-        instance: instance.id(),
-        family: contract.family.clone(),
-        task: instance.task().dir().to_owned(),
-        backend: Backend::Cuda,
-        header: String::new(),
-        workloads: instance
-            .workloads(Backend::Cuda)
-            .map(|workload| BriefWorkload {
-                name: workload.name.clone(),
-                axes: workload.axes.clone(),
-                weight: workload.weight,
-            })
-            .collect(),
-        goal: contract.performance.goal,
-        threads: 1,
-        champion: instance.task().dir().join("baseline/cuda"),
-        history: Vec::new(),
-        left: BudgetLeft {
-            wall_s: 60.0,
-            candidates: 10,
-            cost_usd: 0.0,
-            tokens: None,
-        },
-        direction: direction.map(str::to_owned),
-        notes: Vec::new(),
-        seed: 7,
-        out: out.to_owned(),
-    }
 }

@@ -1,5 +1,6 @@
 //! Writers and reviewers that are agents, and the two gateways between them and the world: models and tools.
 
+mod credentials;
 pub mod gateway;
 pub mod process;
 pub mod review;

@@ -6,8 +6,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ksmith_agents::process::{Cause, Snapshot};
+use ksmith_agents::process::Cause;
 use ksmith_agents::review::{ContractAnswer, ContractRequest, FoundAmbiguity, Held, Reviewer, Subject};
+use ksmith_agents::writers::{Bounds, Snapshot};
 use ksmith_task::{Digest, Lock, Severity, Task, ambiguity};
 use serde::{Deserialize, Serialize};
 
@@ -125,7 +126,7 @@ pub fn contract_digest(task: &Task) -> Digest {
     Digest::of(task.full().as_bytes())
 }
 
-/// Has a contract reviewed. The task's folder is hashed before and after; the reviewer sees a copy.
+/// Has a contract reviewed. The task's folder is read before and after; the reviewer sees a copy.
 ///
 /// # Errors
 /// When nobody reviews, no answer counts, or something of the task changed meanwhile.
@@ -140,8 +141,12 @@ pub fn review_contract(task: &Task, options: &ReviewOptions) -> Result<ContractR
 }
 
 fn review_with(task: &Task, reviewer: &mut dyn Reviewer) -> Result<ContractReview, RunError> {
-    let look = || Snapshot::of(task.dir()).map_err(RunError::io("read folder", task.dir()));
-    let before = look()?;
+    let folder = task
+        .dir()
+        .canonicalize()
+        .map_err(RunError::io("read folder", task.dir()))?;
+    let look = || Snapshot::read(&folder, &[], Bounds::GIVEN);
+    let before = look();
     let lint = lint_lines(task);
     let source = contract_digest(task);
     let judge = judge_digest()?;
@@ -158,7 +163,7 @@ fn review_with(task: &Task, reviewer: &mut dyn Reviewer) -> Result<ContractRevie
         classes: ambiguity(task),
     };
     let held: Held<ContractAnswer> = reviewer.contract(&request);
-    if let Some(change) = before.changes(&look()?).first() {
+    if let Some(change) = before.first_difference(&look()) {
         return Err(RunError::NoOpinion {
             document: "contract",
             cause: format!("{}: {change}", Cause::ReviewWroteFiles.code()),

@@ -9,42 +9,9 @@ use ksmith_box::Level;
 use ksmith_judge::{Effort, Judge, JudgeOptions};
 use ksmith_machine::Machine;
 use ksmith_search::{Facts, Library, SearchAgent};
-use ksmith_task::{Backend, Brief, BriefWorkload, BudgetLeft, Candidate, Instance, Task};
+use ksmith_task::{Backend, Brief, Candidate, Task};
 
 ksmith_box::intercept_tests!(ksmith_worker::intercept);
-
-fn brief(instance: &Instance, direction: &str, out: &Path) -> Brief {
-    let contract = instance.task().contract();
-    Brief {
-        instance: instance.id(),
-        family: contract.family.clone(),
-        task: instance.task().dir().to_owned(),
-        backend: Backend::Cpu,
-        header: String::new(),
-        workloads: instance
-            .workloads(Backend::Cpu)
-            .map(|workload| BriefWorkload {
-                name: workload.name.clone(),
-                axes: workload.axes.clone(),
-                weight: workload.weight,
-            })
-            .collect(),
-        goal: contract.performance.goal,
-        threads: 1,
-        champion: instance.task().dir().join("baseline/cpu"),
-        history: Vec::new(),
-        left: BudgetLeft {
-            wall_s: 60.0,
-            candidates: 10,
-            cost_usd: 0.0,
-            tokens: None,
-        },
-        direction: Some(direction.to_owned()),
-        notes: Vec::new(),
-        seed: 7,
-        out: out.to_owned(),
-    }
-}
 
 #[test]
 fn the_first_configuration_of_every_structure_passes_the_correctness_gates_of_its_task() {
@@ -69,8 +36,10 @@ fn the_first_configuration_of_every_structure_passes_the_correctness_gates_of_it
             {
                 let name = format!("{} on {}", manifest.name, instance.id());
                 let scratch = tempfile::tempdir().expect("a temporary folder");
+                let direction = Some(manifest.name.as_str());
+                let brief = Brief::opening(&instance, Backend::Cpu, direction, 7, scratch.path());
                 let proposals = SearchAgent::new(Facts::of(&Machine::read(), 1))
-                    .and_then(|mut agent| agent.propose(&brief(&instance, &manifest.name, scratch.path()), 1))
+                    .and_then(|mut agent| agent.propose(&brief, 1))
                     .expect("the agent proposes");
                 let Some(proposal) = proposals
                     .first()

@@ -18,7 +18,7 @@ use std::process::Command;
 
 use ksmith_machine::Machine;
 use ksmith_search::{CacheEntry, Facts, SearchAgent, mean_axes};
-use ksmith_task::{Backend, Candidate, Task};
+use ksmith_task::{Backend, Brief, Candidate, Task};
 
 const NARROW: &str = "x86-64-v3";
 
@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         })
         .ok_or("the task has no such instance")?;
     let scratch = tempfile::tempdir()?;
-    let brief = driver::brief(&instance, Some(structure), scratch.path());
+    let brief = Brief::opening(&instance, Backend::Cpu, Some(structure), 7, scratch.path());
     let mut proposals = SearchAgent::new(facts)?.propose(&brief, 100_000)?;
     proposals.retain(|proposal| proposal.direction == *structure);
 

@@ -5,9 +5,6 @@
 
 #![allow(clippy::print_stderr, reason = "a test that is skipped or partial says so")]
 
-#[allow(dead_code, reason = "each user needs a part")]
-mod driver;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,8 +13,7 @@ use ksmith_box::Level;
 use ksmith_insight::sass::{self, Expect, Mix};
 use ksmith_machine::{LocalHost, Machine, Toolchain, toolchain};
 use ksmith_search::{Facts, Library, SearchAgent, Structure};
-use ksmith_task::candidate::Step;
-use ksmith_task::{Backend, Candidate, Instance, Task};
+use ksmith_task::{Backend, Brief, Candidate, Instance, Task};
 use ksmith_worker::cuda::{self, CompileOptions, Cubin, DeviceFacts, ResolvedStep};
 
 ksmith_box::intercept_tests!(ksmith_worker::intercept);
@@ -59,9 +55,8 @@ fn device(sm: i64) -> DeviceFacts {
 
 /// The first configuration of a structure for an instance; `None` where its preconditions exclude the device.
 fn first(structure: &Structure, instance: &Instance, sm: i64, scratch: &Path) -> Option<Candidate> {
-    let mut brief = driver::brief(instance, Some(&structure.manifest.name), scratch);
-    brief.backend = Backend::Cuda;
-    brief.workloads = driver::workloads(instance, Backend::Cuda);
+    let direction = Some(structure.manifest.name.as_str());
+    let brief = Brief::opening(instance, Backend::Cuda, direction, 7, scratch);
     let proposals = agent(sm).propose(&brief, 1).expect("the agent proposes");
     let proposal = proposals
         .first()
@@ -139,9 +134,7 @@ fn every_task_of_the_device_table_has_workloads_a_baseline_and_structures() {
                 .check_policy(&instance)
                 .expect("the baseline keeps the policy");
             let scratch = tempfile::tempdir().expect("a temporary folder");
-            let mut brief = driver::brief(&instance, None, scratch.path());
-            brief.backend = Backend::Cuda;
-            brief.workloads = driver::workloads(&instance, Backend::Cuda);
+            let brief = Brief::opening(&instance, Backend::Cuda, None, 7, scratch.path());
             assert!(brief.workloads.len() >= 2, "{}", instance.id());
             let directions = agent(90).directions(&brief).expect("directions");
             assert!(!directions.is_empty(), "{} has no direction", instance.id());
@@ -176,19 +169,11 @@ fn toolchain() -> Result<Toolchain, String> {
 
 fn compile(candidate: &Candidate, instance: &Instance, arch: &str, tools: &Toolchain) -> Cubin {
     let plan = candidate.cuda().expect("a CUDA candidate");
-    let mut kernels: Vec<String> = Vec::new();
-    for step in plan.variants.iter().flat_map(|variant| &variant.steps) {
-        if let Step::Kernel(kernel) = step
-            && !kernels.contains(&kernel.name)
-        {
-            kernels.push(kernel.name.clone());
-        }
-    }
     let options = CompileOptions {
         sources: (candidate.sources.iter())
             .map(|source| (source.path.to_string_lossy().into_owned(), source.text.clone()))
             .collect(),
-        kernels,
+        kernels: plan.kernels(),
         arch: arch.to_owned(),
         flags: [plan.flags.clone(), instance.defines()].concat(),
         include: Vec::new(),

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use ksmith_machine::Machine;
 use ksmith_search::{Facts, SearchAgent};
-use ksmith_task::{Brief, Candidate, Proposal, Task};
+use ksmith_task::{Backend, Brief, Candidate, Proposal, Task};
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name)
@@ -16,10 +16,7 @@ fn folder(name: &str) -> PathBuf {
 
 fn proposals(task: &Task, direction: &str, out: &Path) -> Vec<Proposal> {
     let instance = task.instances().remove(0);
-    let brief = Brief {
-        seed: 7,
-        ..driver::brief(&instance, Some(direction), out)
-    };
+    let brief = Brief::opening(&instance, Backend::Cpu, Some(direction), 7, out);
     let mut agent = SearchAgent::new(Facts::of(&Machine::read(), 1)).expect("the built-in structures parse");
     let mut all = agent.propose(&brief, 32).expect("the agent proposes");
     all.retain(|proposal| proposal.direction == direction);

@@ -9,10 +9,14 @@ use std::process::Command;
 
 use ksmith_machine::Machine;
 use ksmith_search::{Facts, Library, SearchAgent};
-use ksmith_task::{Backend, Candidate, Task};
+use ksmith_task::{Backend, Brief, Candidate, Instance, Task};
 
 fn tasks() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tasks")
+}
+
+fn brief(instance: &Instance, direction: Option<&str>, out: &Path) -> Brief {
+    Brief::opening(instance, Backend::Cpu, direction, 7, out)
 }
 
 fn agent() -> SearchAgent {
@@ -51,7 +55,7 @@ fn every_structure_is_right_on_its_operators_task() {
             {
                 let scratch = tempfile::tempdir().expect("a temporary folder");
                 let proposals = agent
-                    .propose(&driver::brief(&instance, Some(&manifest.name), scratch.path()), 1)
+                    .propose(&brief(&instance, Some(&manifest.name), scratch.path()), 1)
                     .expect("the agent proposes");
                 let Some(proposal) = proposals
                     .first()
@@ -114,10 +118,7 @@ fn where_the_policy_allows_threads_the_outer_loop_is_split_and_stays_right() {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let proposals = SearchAgent::new(facts)
             .expect("the built-in structures parse")
-            .propose(
-                &driver::brief(&instance, Some(structure), scratch.path()),
-                100_000,
-            )
+            .propose(&brief(&instance, Some(structure), scratch.path()), 100_000)
             .expect("the agent proposes");
         let split = proposals
             .iter()
@@ -146,7 +147,7 @@ fn the_same_seed_and_history_give_the_same_bytes() {
     let digests = |agent: &mut SearchAgent| {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let proposals = agent
-            .propose(&driver::brief(&instance, None, scratch.path()), 8)
+            .propose(&brief(&instance, None, scratch.path()), 8)
             .expect("the agent proposes");
         proposals
             .iter()
@@ -175,7 +176,7 @@ fn every_shipped_task_has_directions_and_short_contracts() {
         for instance in task.instances_on(Backend::Cpu, &[]).expect("instances") {
             let scratch = tempfile::tempdir().expect("a temporary folder");
             let directions = agent()
-                .directions(&driver::brief(&instance, None, scratch.path()))
+                .directions(&brief(&instance, None, scratch.path()))
                 .expect("directions");
             assert!(!directions.is_empty(), "{} has no direction", instance.id());
             assert!(

@@ -1,10 +1,11 @@
 //! What a writer is given and what it leaves. Every writer, built in or external, shares these.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::contract::{AxisValues, Backend};
+use crate::Instance;
+use crate::contract::{AxisValues, Backend, Budget};
 
 /// Everything a writer may know for one proposal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -41,6 +42,41 @@ pub struct Brief {
     pub out: PathBuf,
 }
 
+impl Brief {
+    /// The brief of a run that has tried nothing: the baseline is champion and the task's whole budget is left.
+    ///
+    /// The champion is an empty path where the task names no baseline for `backend`; a candidate has one thread unless
+    /// the policy says otherwise.
+    pub fn opening(
+        instance: &Instance,
+        backend: Backend,
+        direction: Option<&str>,
+        seed: u64,
+        out: &Path,
+    ) -> Self {
+        let task = instance.task();
+        let contract = task.contract();
+        let baseline = contract.baseline.get(&backend);
+        Self {
+            instance: instance.id(),
+            family: contract.family.clone(),
+            task: task.dir().to_owned(),
+            backend,
+            header: crate::abi::header(instance),
+            workloads: BriefWorkload::all(instance, backend),
+            goal: contract.performance.goal,
+            threads: contract.policy.threads.unwrap_or(1),
+            champion: baseline.map(|folder| task.dir().join(folder)).unwrap_or_default(),
+            history: Vec::new(),
+            left: BudgetLeft::whole(&contract.budget),
+            direction: direction.map(str::to_owned),
+            notes: Vec::new(),
+            seed,
+            out: out.to_owned(),
+        }
+    }
+}
+
 /// A visible workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BriefWorkload {
@@ -50,6 +86,20 @@ pub struct BriefWorkload {
     pub axes: AxisValues,
     /// Weight in the headline.
     pub weight: f64,
+}
+
+impl BriefWorkload {
+    /// The dev workloads of an instance that apply to `backend`.
+    pub fn all(instance: &Instance, backend: Backend) -> Vec<Self> {
+        instance
+            .workloads(backend)
+            .map(|workload| Self {
+                name: workload.name.clone(),
+                axes: workload.axes.clone(),
+                weight: workload.weight,
+            })
+            .collect()
+    }
 }
 
 /// One earlier candidate of the run.
@@ -84,6 +134,18 @@ pub struct BudgetLeft {
     pub cost_usd: f64,
     /// Model tokens, if limited.
     pub tokens: Option<u64>,
+}
+
+impl BudgetLeft {
+    /// All of a budget.
+    fn whole(budget: &Budget) -> Self {
+        Self {
+            wall_s: budget.wall.as_secs_f64(),
+            candidates: budget.candidates,
+            cost_usd: budget.cost_usd,
+            tokens: budget.tokens,
+        }
+    }
 }
 
 /// A candidate folder with the idea behind it.

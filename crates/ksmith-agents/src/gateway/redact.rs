@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::credentials::key_at;
+
 /// A value that is never shown: `Debug` hides it, and nothing serialises it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
@@ -29,24 +31,6 @@ impl fmt::Debug for Secret {
 
 /// What stands in the place of a secret.
 pub const REDACTED: &str = "[redacted]";
-
-/// Beginnings of well-known keys, with the least number of key characters that follow.
-const MAKES: [(&str, usize); 14] = [
-    ("sk-", 20),
-    ("ghp_", 30),
-    ("gho_", 30),
-    ("ghs_", 30),
-    ("github_pat_", 30),
-    ("glpat-", 16),
-    ("hf_", 30),
-    ("AKIA", 16),
-    ("ASIA", 16),
-    ("AIza", 30),
-    ("xoxb-", 16),
-    ("xoxp-", 16),
-    ("npm_", 30),
-    ("gsk_", 30),
-];
 
 /// Shorter secrets would be found in ordinary text.
 const SHORTEST: usize = 8;
@@ -110,47 +94,8 @@ impl Redactor {
         {
             return Some(secret.reveal().len());
         }
-        // Most bytes begin no secret; this keeps the scan at a few nanoseconds a byte.
-        if !matches!(rest[0], b's' | b'g' | b'h' | b'A' | b'x' | b'n' | b'-') {
-            return None;
-        }
-        if rest.starts_with(b"-----BEGIN ") {
-            return private_key(rest);
-        }
-        if at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'_') {
-            return None;
-        }
-        MAKES.iter().find_map(|(prefix, least)| {
-            let tail = rest.strip_prefix(prefix.as_bytes())?;
-            let length = tail
-                .iter()
-                .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
-                .count();
-            // Words joined by dashes are no key: keys hold digits.
-            let has_digit = tail[..length].iter().any(u8::is_ascii_digit);
-            (length >= *least && has_digit).then_some(prefix.len() + length)
-        })
+        key_at(bytes, at).map(|key| key.length)
     }
-}
-
-/// Length of a private key in PEM, also inside a JSON string.
-fn private_key(rest: &[u8]) -> Option<usize> {
-    let head = &rest[..rest.len().min(60)];
-    let text = String::from_utf8_lossy(head);
-    let line = text.split("-----").nth(1)?;
-    if !line.ends_with("PRIVATE KEY") {
-        return None;
-    }
-    let end = b"-----END ";
-    let at = rest.windows(end.len()).position(|window| window == end);
-    Some(match at {
-        Some(at) => {
-            let tail = &rest[at + end.len()..];
-            let close = tail.windows(5).position(|window| window == b"-----");
-            close.map_or(rest.len(), |close| at + end.len() + close + 5)
-        }
-        None => rest.len(),
-    })
 }
 
 #[cfg(test)]

@@ -10,8 +10,6 @@ use serde::{Deserialize, Serialize};
 #[expect(missing_docs, reason = "each cause is described in its row below")]
 pub enum Cause {
     ContractChanged,
-    ProtectedFile,
-    OutsideWorkspace,
     Link,
     TooLarge,
     Secret,
@@ -54,10 +52,8 @@ struct Row {
 
 impl Cause {
     /// Every cause, in the order of the page.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 32] = [
         Self::ContractChanged,
-        Self::ProtectedFile,
-        Self::OutsideWorkspace,
         Self::Link,
         Self::TooLarge,
         Self::Secret,
@@ -110,21 +106,9 @@ impl Cause {
                 "An easier reference, written while the run goes on.",
                 "Restore the file and resume, or start a new run.",
             ),
-            Self::ProtectedFile => row(
-                "process/protected-file",
-                "The writer changed a file that it may only read; the attempt is recorded and the candidate refused.",
-                "An edit of the benchmark or of a test.",
-                "Leave task, reference, tests and baseline alone.",
-            ),
-            Self::OutsideWorkspace => row(
-                "process/outside-workspace",
-                "Files appeared, changed or went away outside the candidate's folder.",
-                "A renamed folder, a second candidate beside the first.",
-                "Write below the candidate's folder only.",
-            ),
             Self::Link => row(
                 "process/link",
-                "The workspace holds a link, a device, a socket or a pipe.",
+                "The candidate's folder holds a link, a device, a socket, a pipe, or something that cannot be read.",
                 "A symbolic link to the ledger.",
                 "Leave plain files and folders.",
             ),

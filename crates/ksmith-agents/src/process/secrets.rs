@@ -3,35 +3,7 @@
 //! Guards against a key that ends up in the record, which is published and cannot be edited.
 
 use super::{Cause, Refusal};
-
-/// One thing that looks like a credential.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Secret {
-    /// What kind of credential its shape is that of.
-    pub kind: &'static str,
-    /// Line, from 1.
-    pub line: usize,
-}
-
-/// Prefix, least length of what follows, kind. The prefixes are the vendors' own published ones.
-const PREFIXES: [(&str, usize, &str); 16] = [
-    ("sk-ant-", 20, "an Anthropic key"),
-    ("sk-proj-", 20, "an OpenAI key"),
-    ("sk-", 32, "a model key"),
-    ("ghp_", 30, "a GitHub token"),
-    ("gho_", 30, "a GitHub token"),
-    ("ghs_", 30, "a GitHub token"),
-    ("github_pat_", 30, "a GitHub token"),
-    ("glpat-", 18, "a GitLab token"),
-    ("xoxb-", 20, "a Slack token"),
-    ("xoxp-", 20, "a Slack token"),
-    ("AKIA", 16, "an AWS key id"),
-    ("ASIA", 16, "an AWS key id"),
-    ("AIza", 30, "a Google key"),
-    ("hf_", 30, "a Hugging Face token"),
-    ("npm_", 30, "an npm token"),
-    ("xai-", 40, "an xAI key"),
-];
+use crate::credentials::{is_key_byte, key_at};
 
 /// Names of which an assigned literal is taken for a credential.
 const NAMES: [&str; 6] = [
@@ -43,47 +15,29 @@ const NAMES: [&str; 6] = [
     "password",
 ];
 
-/// Everything in a text that looks like a credential.
-pub fn secrets_in(text: &str) -> Vec<Secret> {
-    let mut found = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        if let Some(kind) = kind_of(line) {
-            found.push(Secret {
-                kind,
-                line: index + 1,
-            });
-        }
-    }
-    found
-}
-
 /// Checks files, given by path and content.
 pub fn check_secrets(files: &[(String, Vec<u8>)]) -> Option<Refusal> {
     files.iter().find_map(|(path, content)| {
         let text = String::from_utf8_lossy(content);
-        let first = secrets_in(&text).into_iter().next()?;
+        let (line, kind) = first_in(&text)?;
         Some(Refusal::new(
             Cause::Secret,
-            format!("line {} of `{path}` looks like {}", first.line, first.kind),
+            format!("line {line} of `{path}` looks like {kind}"),
         ))
     })
 }
 
+/// Line, from 1, and kind of the first thing that looks like a credential.
+fn first_in(text: &str) -> Option<(usize, &'static str)> {
+    let mut lines = (1..).zip(text.lines());
+    lines.find_map(|(number, line)| Some((number, kind_of(line)?)))
+}
+
 fn kind_of(line: &str) -> Option<&'static str> {
-    if line.contains("-----BEGIN ") && line.contains("PRIVATE KEY-----") {
-        return Some("a private key");
+    if let Some(key) = (0..line.len()).find_map(|at| key_at(line.as_bytes(), at)) {
+        return Some(key.kind);
     }
-    let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    for (prefix, least, kind) in PREFIXES {
-        for (at, _) in line.match_indices(prefix) {
-            let starts = line[..at].chars().next_back().is_none_or(|before| !word(before));
-            let rest = &line[at + prefix.len()..];
-            let length = rest.find(|c| !word(c)).unwrap_or(rest.len());
-            if starts && length >= least && rest[..length].bytes().any(|byte| byte.is_ascii_digit()) {
-                return Some(kind);
-            }
-        }
-    }
+    let word = |c: char| u8::try_from(c).is_ok_and(is_key_byte);
     // Three parts of base64 with the usual header of a signed web token.
     if let Some(at) = line.find("eyJ") {
         let parts: Vec<&str> = line[at..]
@@ -130,8 +84,8 @@ mod tests {
             (format!("eyJ{0}.eyJ{0}.{0}", &filler[..16]), "a web token"),
             ("-----BEGIN RSA PRIVATE KEY-----".to_owned(), "a private key"),
         ] {
-            let found = secrets_in(&format!("int x;\n{text}\n"));
-            assert_eq!(found, [Secret { kind, line: 2 }], "{text}");
+            let found = first_in(&format!("int x;\n{text}\n"));
+            assert_eq!(found, Some((2, kind)), "{text}");
             let refusal = check_secrets(&[("k.c".into(), text.into_bytes())]).unwrap();
             assert!(!refusal.detail.contains(&filler[..8]), "{refusal}");
         }
@@ -145,7 +99,7 @@ mod tests {
             "static const char *const name = \"sk-softmax\";",
             "double password = 1.0;",
         ] {
-            assert_eq!(secrets_in(text), [], "{text}");
+            assert_eq!(first_in(text), None, "{text}");
         }
     }
 }

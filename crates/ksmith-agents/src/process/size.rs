@@ -23,27 +23,33 @@ impl Default for SizeLimits {
     }
 }
 
-/// Checks a candidate's files, given by path and content.
-pub fn check_size(files: &[(String, Vec<u8>)], limits: SizeLimits) -> Option<Refusal> {
-    let refuse = |detail: String| Some(Refusal::new(Cause::TooLarge, detail));
-    if files.len() > limits.files {
-        return refuse(format!(
-            "{} files; at most {} are allowed",
-            files.len(),
-            limits.files
-        ));
-    }
+/// Checks the bytes of a candidate's files together; with more of them nothing of it is kept.
+pub fn check_bytes(files: &[(String, Vec<u8>)], limits: SizeLimits) -> Option<Refusal> {
     let bytes: usize = files.iter().map(|(_, content)| content.len()).sum();
-    if bytes > limits.bytes {
-        return refuse(format!("{bytes} bytes; at most {} are allowed", limits.bytes));
+    (bytes > limits.bytes).then(|| {
+        Refusal::new(
+            Cause::TooLarge,
+            format!("{bytes} bytes; at most {} are allowed", limits.bytes),
+        )
+    })
+}
+
+/// Checks number, bytes and lines of a candidate's files, given by path and content.
+pub fn check_size(files: &[(String, Vec<u8>)], limits: SizeLimits) -> Option<Refusal> {
+    let refuse = |detail| Refusal::new(Cause::TooLarge, detail);
+    if files.len() > limits.files {
+        let detail = format!("{} files; at most {} are allowed", files.len(), limits.files);
+        return Some(refuse(detail));
     }
-    files.iter().find_map(|(path, content)| {
-        let lines = content.iter().filter(|byte| **byte == b'\n').count();
-        (lines > limits.lines).then(|| {
-            Refusal::new(
-                Cause::TooLarge,
-                format!("`{path}` has {lines} lines; at most {} are allowed", limits.lines),
-            )
+    check_bytes(files, limits).or_else(|| {
+        files.iter().find_map(|(path, content)| {
+            let lines = content.iter().filter(|byte| **byte == b'\n').count();
+            (lines > limits.lines).then(|| {
+                refuse(format!(
+                    "`{path}` has {lines} lines; at most {} are allowed",
+                    limits.lines
+                ))
+            })
         })
     })
 }

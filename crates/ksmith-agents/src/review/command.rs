@@ -16,7 +16,8 @@ use super::attempt::{Silence, Spoken, Voice};
 use super::prompt::Prompt;
 use super::reviewer::Identity;
 use super::vendor::Vendor;
-use crate::process::{Cause, Snapshot};
+use crate::process::Cause;
+use crate::writers::{Bounds, Snapshot};
 
 /// Bytes of an answer.
 const ANSWER_BYTES: usize = 256 << 10;
@@ -148,15 +149,15 @@ impl Voice for CommandReviewer {
         let (folder, home) = (stage.path().join("review"), stage.path().join("home"));
         fs::create_dir(&home).map_err(failed)?;
         lay_out(prompt, &folder).map_err(failed)?;
-        let before = Snapshot::of(&folder).map_err(failed)?;
+        let look = || Snapshot::read(&folder, &[], Bounds::GIVEN);
+        let before = look();
         let finished = ksmith_box::run(&self.spec(prompt, &folder, &home))
             .map_err(|error| silent(Cause::ReviewCouldNotRun, chain(&error)))?;
-        let after = Snapshot::of(&folder).map_err(failed)?;
         let said = finished.stdout;
-        if let Some(change) = before.changes(&after).first() {
+        if let Some(detail) = before.first_difference(&look()) {
             return Err(Silence {
                 cause: Cause::ReviewWroteFiles,
-                detail: change.to_string(),
+                detail,
                 said,
             });
         }

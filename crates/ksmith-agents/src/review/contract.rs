@@ -211,15 +211,10 @@ impl ContractRequest {
     }
 
     pub(super) fn sections(&self) -> Vec<Section> {
-        let section = |title, file, text: &str| Section {
-            title,
-            file,
-            text: text.to_owned(),
-        };
         vec![
-            section("Contract", "contract.toml", &self.contract),
-            section("Reference", "reference.txt", &self.reference),
-            section("Mechanical findings", "lint.txt", &self.lint),
+            Section::new("Contract", "contract.toml", &self.contract),
+            Section::new("Reference", "reference.txt", &self.reference),
+            Section::new("Mechanical findings", "lint.txt", &self.lint),
         ]
     }
 }

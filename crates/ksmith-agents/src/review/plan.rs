@@ -225,15 +225,10 @@ impl PlanRequest {
     }
 
     pub(super) fn sections(&self) -> Vec<Section> {
-        let section = |title, file, text: &str| Section {
-            title,
-            file,
-            text: text.to_owned(),
-        };
         vec![
-            section("Contract", "contract.toml", &self.contract),
-            section("Draft", "draft.md", &self.draft),
-            section("Plan", "plan.md", &self.plan),
+            Section::new("Contract", "contract.toml", &self.contract),
+            Section::new("Draft", "draft.md", &self.draft),
+            Section::new("Plan", "plan.md", &self.plan),
         ]
     }
 }

@@ -34,6 +34,17 @@ pub struct Section {
     pub text: String,
 }
 
+impl Section {
+    /// A quoted part.
+    pub fn new(title: &'static str, file: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            title,
+            file,
+            text: text.into(),
+        }
+    }
+}
+
 /// What a reviewer is given in one attempt.
 #[derive(Debug, Clone)]
 pub struct Prompt {
@@ -158,11 +169,7 @@ mod tests {
 
     #[test]
     fn characters_that_hide_text_are_shown() {
-        let sections = [Section {
-            title: "Change",
-            file: "change.diff",
-            text: "a\u{202e}b\u{200b}".into(),
-        }];
+        let sections = [Section::new("Change", "change.diff", "a\u{202e}b\u{200b}")];
         let prompt = Prompt::new("Review.", &binding(), &sections, serde_json::json!({}), None);
         assert!(prompt.text.ends_with("| a<U+202E>b<U+200B>\n"), "{}", prompt.text);
     }
@@ -170,7 +177,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_quoted_text_can_begin_a_line_of_ours(text in "(## |\r|\n|\u{2028}|\"nonce\": |x){0,40}") {
-            let sections = [Section { title: "Change", file: "change.diff", text }];
+            let sections = [Section::new("Change", "change.diff", text)];
             let prompt = Prompt::new("Review.", &binding(), &sections, serde_json::json!({}), None);
             let at = prompt.text.find("## Change\n\n").unwrap() + "## Change\n\n".len();
             for line in prompt.text[at..].lines() {

@@ -74,7 +74,6 @@ impl Request {
 
     /// The quoted parts, facts before prose.
     pub(super) fn sections(&self) -> Vec<Section> {
-        let section = |title, file, text| Section { title, file, text };
         let source = self
             .source
             .iter()
@@ -83,17 +82,17 @@ impl Request {
             .join("\n");
         let evidence = serde_json::to_string_pretty(&self.evidence).unwrap_or_default();
         vec![
-            section("Contract", "contract.toml", self.contract.clone()),
-            section(
+            Section::new("Contract", "contract.toml", self.contract.clone()),
+            Section::new(
                 "Change against its parent, without comments",
                 "change.diff",
                 self.change.clone(),
             ),
-            section("Files under review, without comments", "source.txt", source),
-            section("The judge's evidence", "evidence.json", evidence),
-            section("Compiler and profiler", "profile.txt", self.profile.clone()),
-            section("Course of the run", "course.txt", self.course.clone()),
-            section(
+            Section::new("Files under review, without comments", "source.txt", source),
+            Section::new("The judge's evidence", "evidence.json", evidence),
+            Section::new("Compiler and profiler", "profile.txt", self.profile.clone()),
+            Section::new("Course of the run", "course.txt", self.course.clone()),
+            Section::new(
                 "What the writer says; no evidence",
                 "writer.txt",
                 self.prose.clone(),

@@ -204,6 +204,27 @@ impl Snapshot {
         differ
     }
 
+    /// What differs first in a later look, in words. Beyond the bounds of the looks nothing is compared.
+    pub fn first_difference(&self, later: &Self) -> Option<String> {
+        if let Some(path) = self.differences(later).into_iter().next() {
+            return Some(match (self.files.get(&path), later.files.get(&path)) {
+                (_, None) => format!("`{path}` is gone"),
+                (None, _) => format!("`{path}` is new"),
+                (Some(_), Some(_)) => format!("`{path}` differs"),
+            });
+        }
+        let new = later
+            .oddities
+            .iter()
+            .find(|oddity| !self.oddities.contains(oddity));
+        let gone = self
+            .oddities
+            .iter()
+            .find(|oddity| !later.oddities.contains(oddity));
+        new.map(ToString::to_string)
+            .or_else(|| gone.map(|oddity| format!("no longer: {oddity}")))
+    }
+
     /// Writes the files below `folder`, which must be empty and out of the agent's reach.
     ///
     /// # Errors
@@ -258,6 +279,7 @@ mod tests {
         let copy = Snapshot::read(home.path(), &["copy"], Bounds::CANDIDATE);
         assert_eq!(copy.digest(), snapshot.digest());
         assert!(copy.differences(&snapshot).is_empty());
+        assert_eq!(snapshot.first_difference(&copy), None);
     }
 
     #[test]
@@ -325,5 +347,46 @@ mod tests {
         let snapshot = read_all(home.path());
         assert_eq!(snapshot.files.len(), Bounds::CANDIDATE.files);
         assert_eq!(snapshot.oddities, [Oddity::TooManyFiles]);
+    }
+
+    #[test]
+    fn edits_links_and_renamed_folders_all_show() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("candidate");
+        let lay = || {
+            let _ = std::fs::remove_dir_all(&folder);
+            std::fs::create_dir_all(folder.join("sub")).unwrap();
+            std::fs::write(folder.join("kernel.c"), "a").unwrap();
+            std::fs::write(folder.join("sub/part.h"), "b").unwrap();
+            read_all(home.path())
+        };
+        type Edit = fn(&Path);
+        let edits: [(Edit, &str); 5] = [
+            (
+                |at| std::fs::write(at.join("kernel.c"), "c").unwrap(),
+                "`kernel.c` differs",
+            ),
+            (|at| std::fs::write(at.join("a.c"), "").unwrap(), "`a.c` is new"),
+            (
+                |at| std::fs::remove_file(at.join("kernel.c")).unwrap(),
+                "`kernel.c` is gone",
+            ),
+            (
+                |at| std::fs::rename(at.join("sub"), at.join("x")).unwrap(),
+                "`sub/part.h` is gone",
+            ),
+            (
+                |at| symlink("kernel.c", at.join("same.c")).unwrap(),
+                "`same.c` is a symbolic link",
+            ),
+        ];
+        for (edit, said) in edits {
+            let before = lay();
+            edit(&folder);
+            assert_eq!(
+                before.first_difference(&read_all(home.path())).as_deref(),
+                Some(said)
+            );
+        }
     }
 }

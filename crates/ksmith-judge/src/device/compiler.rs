@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use ksmith_box::Level;
-use ksmith_task::candidate::{CudaPlan, Step};
 use ksmith_task::{Candidate, Digest, Instance};
 use ksmith_worker::cuda::{CompileOptions, Cubin, CudaError, CudaFault, compile};
 
@@ -171,7 +170,7 @@ impl Compiler {
         };
         Ok(CompileOptions {
             sources: program(candidate),
-            kernels: kernels(plan),
+            kernels: plan.kernels(),
             arch,
             flags: [plan.flags.clone(), instance.defines()].concat(),
             ..self.template.clone()
@@ -202,23 +201,6 @@ fn program(candidate: &Candidate) -> Vec<(String, String)> {
                 .collect()
         }
     }
-}
-
-/// The kernels that a plan launches anywhere, each once, in order.
-pub(crate) fn kernels(plan: &CudaPlan) -> Vec<String> {
-    let steps = plan
-        .setup
-        .iter()
-        .chain(plan.variants.iter().flat_map(|variant| &variant.steps));
-    let mut names: Vec<String> = Vec::new();
-    for step in steps {
-        if let Step::Kernel(kernel) = step
-            && !names.contains(&kernel.name)
-        {
-            names.push(kernel.name.clone());
-        }
-    }
-    names
 }
 
 fn digest(options: &CompileOptions) -> Digest {

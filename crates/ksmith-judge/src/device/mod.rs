@@ -18,7 +18,7 @@ use ksmith_machine::{DeviceSample, LocalHost, Nvml, Toolchain};
 use ksmith_task::{Candidate, Instance};
 use ksmith_worker::cuda::{Checks, CompileOptions, CudaError, DeviceFacts, Owner, Worker, WorkerOptions};
 
-pub(crate) use compiler::{Code, Compiler, kernels};
+pub(crate) use compiler::{Code, Compiler};
 pub(crate) use lock::TimingLock;
 pub(crate) use resident::Resident;
 use spare::Spares;

@@ -1,12 +1,10 @@
 //! Process gates on proposals and on the course of a run.
 
-use std::fs;
-use std::path::Path;
-
 use ksmith_agents::process::{
-    Cause, Evidence, Fingerprint, Past, Refusal, Rung, SizeLimits, Snapshot, check_claims, check_hypothesis,
-    check_repeat, check_secrets, check_size,
+    Cause, Evidence, Fingerprint, Past, Refusal, Rung, SizeLimits, check_bytes, check_claims,
+    check_hypothesis, check_repeat, check_secrets, check_size,
 };
+use ksmith_agents::writers::{Bounds, Oddity, Snapshot};
 use ksmith_ledger::{ProcessGate, Role};
 use ksmith_task::{Candidate, Proposal};
 use serde_json::json;
@@ -35,25 +33,17 @@ impl Session<'_> {
             return Ok(inspected);
         }
         let folder = &proposal.folder;
-        let snapshot = Snapshot::of(folder).map_err(RunError::io("read folder", folder))?;
-        if let Some(path) = snapshot.not_plain().next() {
-            inspected.is_storable = false;
-            inspected.refusals.push(Refusal {
-                cause: Cause::Link,
-                detail: format!("`{path}` is no plain file"),
-            });
-            return Ok(inspected);
-        }
         let limits = SizeLimits::default();
-        let Some(files) = read(folder, limits.bytes).map_err(RunError::io("read folder", folder))? else {
-            inspected.is_storable = false;
-            inspected.refusals.push(Refusal {
-                cause: Cause::TooLarge,
-                detail: format!("more than {} bytes, or a name that is no text", limits.bytes),
-            });
-            return Ok(inspected);
-        };
-        if let Some(refusal) = check_secrets(&files) {
+        let root = folder
+            .canonicalize()
+            .map_err(RunError::io("read folder", folder))?;
+        let left = Snapshot::read(&root, &[], Bounds::CANDIDATE);
+        let oddity = left.oddities.first().map(refuse_oddity);
+        let files: Vec<(String, Vec<u8>)> = left.files.into_iter().collect();
+        let refused = oddity
+            .or_else(|| check_bytes(&files, limits))
+            .or_else(|| check_secrets(&files));
+        if let Some(refusal) = refused {
             inspected.is_storable = false;
             inspected.refusals.push(refusal);
             return Ok(inspected);
@@ -196,36 +186,16 @@ fn is_about_words(cause: Cause) -> bool {
     )
 }
 
-/// Files by path and content.
-type Files = Vec<(String, Vec<u8>)>;
-
-/// Files below a folder; `None` above the limit or for a name that is no text.
-fn read(folder: &Path, limit: usize) -> std::io::Result<Option<Files>> {
-    let mut files = Vec::new();
-    let mut left = vec![(folder.to_owned(), String::new())];
-    let mut bytes = 0u64;
-    while let Some((folder, prefix)) = left.pop() {
-        for entry in fs::read_dir(&folder)? {
-            let entry = entry?;
-            let Ok(name) = entry.file_name().into_string() else {
-                return Ok(None);
-            };
-            let path = if prefix.is_empty() {
-                name
-            } else {
-                format!("{prefix}/{name}")
-            };
-            if entry.file_type()?.is_dir() {
-                left.push((entry.path(), path));
-                continue;
-            }
-            bytes += entry.metadata()?.len();
-            if bytes > limit as u64 {
-                return Ok(None);
-            }
-            files.push((path, fs::read(entry.path())?));
+/// Why a folder that holds more than some readable files is refused.
+fn refuse_oddity(oddity: &Oddity) -> Refusal {
+    let cause = match oddity {
+        Oddity::Link(_) | Oddity::Special(_) | Oddity::Unreadable(_) | Oddity::Missing => Cause::Link,
+        Oddity::TooManyFiles | Oddity::TooLarge(_) | Oddity::TooDeep(_) | Oddity::BadName(_) => {
+            Cause::TooLarge
         }
+    };
+    Refusal {
+        cause,
+        detail: oddity.to_string(),
     }
-    files.sort();
-    Ok(Some(files))
 }

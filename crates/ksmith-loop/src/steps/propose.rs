@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ksmith_ledger::{Decision, Proposed, Role};
-use ksmith_task::{Brief, BriefWorkload, BudgetLeft, Candidate, Outcome, Proposal};
+use ksmith_task::{Brief, BudgetLeft, Candidate, Outcome, Proposal};
 
 use crate::memory::Candidacy;
 use crate::session::Session;
@@ -148,9 +148,6 @@ impl Session<'_> {
 
     /// What a writer may know.
     pub(crate) fn brief(&self, closed: &[String], out: PathBuf) -> Result<Brief, RunError> {
-        let task = self.instance.task();
-        let contract = task.contract();
-        let backend = self.backend;
         let budget = self.memory.budget();
         let champion = match self.memory.champion() {
             Some(champion) => self.entrant(champion)?.folder,
@@ -170,21 +167,6 @@ impl Session<'_> {
             )
             .collect();
         Ok(Brief {
-            instance: self.instance.id(),
-            family: contract.family.clone(),
-            task: task.dir().to_owned(),
-            backend,
-            header: ksmith_task::abi::header(&self.instance),
-            workloads: self
-                .instance
-                .workloads(backend)
-                .map(|workload| BriefWorkload {
-                    name: workload.name.clone(),
-                    axes: workload.axes.clone(),
-                    weight: workload.weight,
-                })
-                .collect(),
-            goal: contract.performance.goal,
             threads: crate::writer::threads(&self.instance),
             champion,
             history: past
@@ -201,10 +183,8 @@ impl Session<'_> {
                     .tokens
                     .map(|tokens| tokens.saturating_sub(self.memory.spent_before_step.tokens)),
             },
-            direction: None,
             notes,
-            seed: self.seed,
-            out,
+            ..Brief::opening(&self.instance, self.backend, None, self.seed, &out)
         })
     }
 

@@ -9,48 +9,7 @@ use std::process::Command;
 
 use ksmith_task::contract::{AxisValues, Compare};
 use ksmith_task::expr::{Env, Value};
-use ksmith_task::{
-    Backend, Bound, Brief, BriefWorkload, BudgetLeft, DType, Fill, Instance, Role, ScalarValue, Tensor,
-};
-
-/// A brief as the loop would write it at the start of a run.
-pub(crate) fn brief(instance: &Instance, direction: Option<&str>, out: &Path) -> Brief {
-    let contract = instance.task().contract();
-    Brief {
-        instance: instance.id(),
-        family: contract.family.clone(),
-        task: instance.task().dir().to_owned(),
-        backend: Backend::Cpu,
-        header: String::new(),
-        workloads: workloads(instance, Backend::Cpu),
-        goal: contract.performance.goal,
-        threads: 1,
-        champion: instance.task().dir().join("baseline/cpu"),
-        history: Vec::new(),
-        left: BudgetLeft {
-            wall_s: 60.0,
-            candidates: 10,
-            cost_usd: 0.0,
-            tokens: None,
-        },
-        direction: direction.map(str::to_owned),
-        notes: Vec::new(),
-        seed: 7,
-        out: out.to_owned(),
-    }
-}
-
-/// The dev workloads of a backend as a brief names them.
-pub(crate) fn workloads(instance: &Instance, backend: Backend) -> Vec<BriefWorkload> {
-    instance
-        .workloads(backend)
-        .map(|workload| BriefWorkload {
-            name: workload.name.clone(),
-            axes: workload.axes.clone(),
-            weight: workload.weight,
-        })
-        .collect()
-}
+use ksmith_task::{Bound, DType, Fill, Instance, Role, ScalarValue, Tensor};
 
 /// A named choice of sizes and fills.
 pub(crate) struct Case {

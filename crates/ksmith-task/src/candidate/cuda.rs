@@ -27,6 +27,25 @@ pub struct CudaPlan {
     pub variants: Vec<Variant>,
 }
 
+impl CudaPlan {
+    /// Name expressions of the kernels that the plan launches anywhere, each once, in order of first launch.
+    pub fn kernels(&self) -> Vec<String> {
+        let steps = self
+            .setup
+            .iter()
+            .chain(self.variants.iter().flat_map(|variant| &variant.steps));
+        let mut names: Vec<String> = Vec::new();
+        for step in steps {
+            if let Step::Kernel(kernel) = step
+                && !names.contains(&kernel.name)
+            {
+                names.push(kernel.name.clone());
+            }
+        }
+        names
+    }
+}
+
 /// Scratch memory.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Workspace {

@@ -21,7 +21,7 @@ use serde_json::json;
 use self::laid::{Laid, SLOTS};
 use super::runner::{Answer, RunnerError, Setup, Shown, Timed};
 use crate::cases::{Case, POISONS, gaps_untouched, gather};
-use crate::device::{Code, Device, kernels};
+use crate::device::{Code, Device};
 use crate::reference::Checkers;
 
 /// A running worker.
@@ -74,7 +74,7 @@ impl Remote {
         let mut worker = device
             .worker()
             .map_err(|error| RunnerError::Ours(crate::gates::context::chain(&error)))?;
-        let kernels = kernels(plan);
+        let kernels = plan.kernels();
         let facts = worker.load(&code.cubin, &kernels)?;
         Ok(Self {
             worker: Some(worker),
