@@ -1,13 +1,6 @@
 //! The built-in offline agent under the real loop, with recorded measurements instead of a judge: the same seed gives
 //! the same candidates, byte by byte.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "helpers of tests fail by panicking, as tests do"
-)]
-
-mod scripted;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +8,8 @@ use std::sync::Arc;
 use ksmith_ledger::{History, Role};
 use ksmith_loop::{Silent, run_with};
 use ksmith_search::Cache;
-use scripted::{Home, Script, Speeds};
+
+use crate::scripted::{Home, Script, Speeds};
 
 /// Recorded times of the structure `logsumexp-chunks`, found by the title line of a source.
 fn recorded() -> Speeds {

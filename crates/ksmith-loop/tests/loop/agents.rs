@@ -1,12 +1,6 @@
 //! Agents in the loop: real boxes and real desks around shell scripts, with the scripted judge of these tests.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "helpers of tests fail by panicking, as tests do, and say what they skip"
-)]
-
-mod scripted;
+#![expect(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -25,10 +19,9 @@ use ksmith_loop::{
 };
 use ksmith_scripted::{Action, Fault, Options, Script, ScriptedServer, Turn};
 use ksmith_task::{Backend, Instance};
-use scripted::Home;
 use serde_json::json;
 
-ksmith_box::intercept_tests!(ksmith_loop::intercept);
+use crate::scripted::{self, Home};
 
 /// The scripted judge and the real writers.
 struct Mixed(scripted::Script);

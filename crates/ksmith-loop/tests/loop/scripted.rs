@@ -4,29 +4,28 @@
 //! (quick pass), `unstated` (the machine allows no statement), `final-noisy` and `final-fails GATE/CAUSE` (last
 //! confirmation). That tests the loop's decisions without compilers and clocks.
 
-#![allow(dead_code, reason = "each test binary uses its part")]
-#![expect(
-    clippy::unwrap_used,
-    reason = "helpers of tests fail by panicking, as tests do"
-)]
-
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ksmith_judge::Halt;
 use ksmith_ledger::{
-    Audited, Decision, Gate, GateOutcome, GateResult, RevealedSeed, Scope, SeedCommitment, Speedup, Verdict,
+    Audited, Decision, Entry, Gate, GateOutcome, GateResult, RevealedSeed, Scope, SeedCommitment, Speedup,
+    Verdict, read_records,
 };
 use ksmith_loop::arena::{Arena, ArenaError, Entrant, Evidence, Field, Promise, Screening};
 use ksmith_loop::writer::{Direction, SearchWriter, Writer, WriterError};
 use ksmith_loop::{
-    AgentHost, AgentOptions, Interrupt, Mechanisms, RunOptions, Sandbox, Setting, Workshop, WriterChoice,
+    AgentHost, AgentOptions, InstanceOutcome, Interrupt, Mechanisms, RunOptions, Sandbox, Setting, Silent,
+    Workshop, WriterChoice, run_with,
 };
 use ksmith_task::{Backend, Brief, Digest, Instance, Proposal};
 
 /// One round of the scripted writer: a direction and its candidates, each the text of its comment.
 pub(crate) type Round = (&'static str, &'static [&'static str]);
+
+/// Two rounds, each with a new champion.
+pub(crate) const TWO: &[Round] = &[("vector", &["a speed 2.0"]), ("threads", &["b speed 5.0"])];
 
 /// What happens on the way.
 #[derive(Clone, Default)]
@@ -378,6 +377,33 @@ impl Writer for ScriptedWriter {
             })
             .collect())
     }
+}
+
+/// Runs one instance to its end.
+pub(crate) fn run(workshop: &dyn Workshop, options: &RunOptions) -> InstanceOutcome {
+    let outcome = run_with(options, workshop, &mut Silent).unwrap();
+    assert_eq!(outcome.instances.len(), 1);
+    outcome.instances[0].clone()
+}
+
+/// The records of a run.
+pub(crate) fn entries(outcome: &InstanceOutcome) -> Vec<Entry> {
+    read_records(&outcome.dir)
+        .unwrap()
+        .iter()
+        .map(|record| record.entry().unwrap())
+        .collect()
+}
+
+/// Codes of the process gates that fired, in order.
+pub(crate) fn gate_codes(outcome: &InstanceOutcome) -> Vec<String> {
+    entries(outcome)
+        .into_iter()
+        .filter_map(|entry| match entry {
+            Entry::ProcessGate(gate) => Some(gate.code),
+            _ => None,
+        })
+        .collect()
 }
 
 /// A home with a copy of one shipped task.

@@ -1,20 +1,14 @@
 //! What the loop does with verdicts, budgets, directions and interruptions.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "helpers of tests fail by panicking, as tests do"
-)]
-
-mod scripted;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ksmith_ledger::verify::{VerifyOptions, verify};
 use ksmith_ledger::{Entry, History, Kind, Outcome, Role, read_records};
-use ksmith_loop::{InstanceOutcome, ResumeOptions, RunError, RunOptions, Silent, resume_with, run_with};
+use ksmith_loop::{InstanceOutcome, ResumeOptions, RunError, Silent, resume_with, run_with};
 use ksmith_task::ExitCode;
-use scripted::{Home, Hooks, Round, Script};
+
+use crate::scripted::{Home, Hooks, Round, Script, run};
 
 const GOOD: &[Round] = &[
     (
@@ -28,13 +22,6 @@ const GOOD: &[Round] = &[
     ),
     ("threads", &["e speed 4.0", "f speed 6.5 fails hidden/mismatch"]),
 ];
-
-fn run(home: &Home, script: &Script, options: &RunOptions) -> InstanceOutcome {
-    let _ = home;
-    let outcome = run_with(options, script, &mut Silent).unwrap();
-    assert_eq!(outcome.instances.len(), 1);
-    outcome.instances[0].clone()
-}
 
 fn kinds(outcome: &InstanceOutcome) -> Vec<Kind> {
     read_records(&outcome.dir)
@@ -54,7 +41,7 @@ fn position(kinds: &[Kind], kind: Kind) -> usize {
 #[test]
 fn a_run_ends_with_the_fastest_correct_candidate_confirmed_and_verifiable() {
     let (home, script) = (Home::new(), Script::new(GOOD));
-    let outcome = run(&home, &script, &home.options());
+    let outcome = run(&script, &home.options());
     assert_eq!(outcome.outcome, Outcome::GoalMet);
     assert_eq!(outcome.reason, "exhausted");
     let champion = outcome.champion.clone().unwrap();
@@ -114,14 +101,14 @@ fn every_secret_is_committed_in_the_record_before_the_judge_uses_it() {
         })),
         ..Hooks::default()
     };
-    run(&home, &script, &home.options());
+    run(&script, &home.options());
     assert!(seen.load(std::sync::atomic::Ordering::Relaxed) > 0);
 }
 
 #[test]
 fn draft_and_plan_stand_before_any_candidate_and_the_flag_control_is_the_first() {
     let (home, script) = (Home::new(), Script::new(GOOD));
-    let outcome = run(&home, &script, &home.options());
+    let outcome = run(&script, &home.options());
     let kinds = kinds(&outcome);
     assert_eq!(kinds[0], Kind::RunOpened);
     assert_eq!(kinds.last(), Some(&Kind::Closed));
@@ -134,7 +121,7 @@ fn draft_and_plan_stand_before_any_candidate_and_the_flag_control_is_the_first()
 #[test]
 fn of_a_round_only_the_most_promising_are_scored_until_one_is_measured() {
     let (home, script) = (Home::new(), Script::new(GOOD));
-    run(&home, &script, &home.options());
+    run(&script, &home.options());
     let scored: Vec<String> = script
         .asked()
         .into_iter()
@@ -150,7 +137,7 @@ fn without_mechanisms_there_is_only_the_goal() {
     let (home, script) = (Home::new(), Script::new(GOOD));
     let mut options = home.options();
     options.mechanisms = "none".parse().unwrap();
-    let outcome = run(&home, &script, &options);
+    let outcome = run(&script, &options);
     let kinds = kinds(&outcome);
     for absent in [Kind::Audited, Kind::Draft, Kind::Plan, Kind::Screened] {
         assert!(!kinds.contains(&absent), "{absent}");
@@ -178,7 +165,7 @@ fn a_direction_is_left_after_five_rounds_without_a_gain() {
         ("other", &["g speed 3.0"]),
     ];
     let (home, script) = (Home::new(), Script::new(STUCK));
-    let outcome = run(&home, &script, &home.options());
+    let outcome = run(&script, &home.options());
     let history = History::load(&outcome.dir).unwrap();
     let tried: Vec<&str> = history
         .candidates
@@ -206,7 +193,7 @@ fn the_candidate_budget_is_a_hard_stop() {
         let (home, script) = (Home::new(), Script::new(GOOD));
         let mut options = home.options();
         options.candidates = Some(candidates);
-        let outcome = run(&home, &script, &options);
+        let outcome = run(&script, &options);
         let asked = script.asked();
         assert_eq!(
             asked.iter().filter(|what| what.starts_with("score")).count(),
@@ -225,7 +212,7 @@ fn spent_wall_time_ends_the_rounds_and_the_baseline_stands() {
     let (home, script) = (Home::new(), Script::new(GOOD));
     let mut options = home.options();
     options.wall_s = Some(1e-6);
-    let outcome = run(&home, &script, &options);
+    let outcome = run(&script, &options);
     assert_eq!((outcome.outcome, outcome.champion), (Outcome::GoalNotMet, None));
     assert_eq!(outcome.reason, "wall");
     let certificate = std::fs::read_to_string(outcome.dir.join("certificate.json")).unwrap();
@@ -239,7 +226,7 @@ fn bytes_that_were_tried_and_folders_that_are_no_candidate_leave_unjudged() {
         ("one", &["again a speed 2.0", "broken b speed 3.0"]),
     ];
     let (home, script) = (Home::new(), Script::new(REPEATS));
-    let outcome = run(&home, &script, &home.options());
+    let outcome = run(&script, &home.options());
     let history = History::load(&outcome.dir).unwrap();
     let codes: BTreeMap<&str, Option<&str>> = history
         .candidates
@@ -311,7 +298,7 @@ fn an_interrupted_run_is_resumed_without_repeating_a_finished_step() {
         })),
         ..Hooks::default()
     };
-    let stopped = run(&home, &script, &options);
+    let stopped = run(&script, &options);
     assert_eq!(stopped.outcome, Outcome::Interrupted);
     assert!(stopped.dir.join("candidates.jsonl").is_file());
     script.hooks = Hooks::default();

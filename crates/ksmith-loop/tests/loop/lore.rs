@@ -1,18 +1,15 @@
 //! What a run teaches, and that it counts only while the run shows it.
 
-mod scripted;
-
 use ksmith_ledger::History;
 use ksmith_loop::{Silent, run_with};
 use ksmith_lore::{EvidenceState, Kind, Lore, Merged, Query, distil, recall};
-use scripted::{Home, Round, Script};
 
-const ROUNDS: &[Round] = &[("vector", &["a speed 2.0"]), ("threads", &["b speed 5.0"])];
+use crate::scripted::{Home, Script, TWO};
 
 #[test]
 fn a_champion_becomes_an_observation_that_is_struck_when_its_record_is_gone() {
     let home = Home::new();
-    let outcome = run_with(&home.options(), &Script::new(ROUNDS), &mut Silent).unwrap();
+    let outcome = run_with(&home.options(), &Script::new(TWO), &mut Silent).unwrap();
     let run = &outcome.instances[0].dir;
     let history = History::load(run).unwrap();
     let taught = distil(&history);
@@ -47,7 +44,7 @@ fn a_champion_becomes_an_observation_that_is_struck_when_its_record_is_gone() {
 #[test]
 fn a_run_that_is_not_closed_teaches_nothing() {
     let home = Home::new();
-    let outcome = run_with(&home.options(), &Script::new(ROUNDS), &mut Silent).unwrap();
+    let outcome = run_with(&home.options(), &Script::new(TWO), &mut Silent).unwrap();
     let mut history = History::load(&outcome.instances[0].dir).unwrap();
     history.closed = None;
     assert!(distil(&history).is_empty());

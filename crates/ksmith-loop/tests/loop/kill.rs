@@ -1,12 +1,5 @@
 //! `kill -9` at random moments: every run is resumed, verifies, and loses no finished step.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "helpers of tests fail by panicking, as tests do"
-)]
-
-mod scripted;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,7 +8,8 @@ use std::time::Duration;
 use ksmith_ledger::verify::{VerifyOptions, verify};
 use ksmith_ledger::{Kind, Outcome, read_records};
 use ksmith_loop::{Interrupt, ResumeOptions, Silent, resume_with, run_with};
-use scripted::{Home, Round, Script};
+
+use crate::scripted::{Home, Round, Script};
 
 const ROUNDS: &[Round] = &[
     ("one", &["a speed 2.0", "b speed 3.0", "c speed 1.5"]),
@@ -107,7 +101,7 @@ fn a_run_killed_at_twenty_random_moments_goes_on_and_loses_no_finished_step() {
     let mut kills = 0;
     for _ in 0..KILLS * 3 {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child_of_the_kill_test", "--test-threads=1"])
+            .args(["--exact", "kill::child_of_the_kill_test", "--test-threads=1"])
             .env(CHILD, home.folder.path())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

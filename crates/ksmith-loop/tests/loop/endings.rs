@@ -1,12 +1,5 @@
 //! How runs end: within their wall time, on a noisy machine, with a champion that falls, with nothing to begin from.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "helpers of tests fail by panicking, as tests do"
-)]
-
-mod scripted;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +12,8 @@ use ksmith_loop::{
     resume_with, run_with,
 };
 use ksmith_task::ExitCode;
-use scripted::{Home, Hooks, Round, Script};
+
+use crate::scripted::{Home, Hooks, Round, Script};
 
 fn run(script: &Script, options: &RunOptions) -> (InstanceOutcome, RunOutcome) {
     let outcome = run_with(options, script, &mut Silent).unwrap();
