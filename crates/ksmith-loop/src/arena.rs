@@ -9,7 +9,7 @@ mod judge;
 use std::path::{Path, PathBuf};
 
 pub use judge::JudgeArena;
-pub(crate) use judge::{chain, from_judge};
+pub(crate) use judge::from_judge;
 use ksmith_judge::Halt;
 use ksmith_ledger::{Audited, Entry, RevealedSeed, SeedCommitment, Verdict};
 

@@ -13,6 +13,7 @@ use ksmith_agents::writers::ModelFacts;
 use ksmith_ledger::{
     Entry, ModelAccount, ModelCall, ModelSent, ObjectStore, ReadError, ToolCall, read_records,
 };
+use ksmith_task::chain;
 
 use crate::workshop::Setting;
 use crate::writer::WriterError;
@@ -100,7 +101,7 @@ impl Models {
         let sink = Box::new(CallBook(setting.recorder.clone()));
         let mut options = Options::new(upstream, model, price, Arc::clone(&setting.account.meter), sink);
         options.replay = unfinished(&setting.account.unfinished, setting.run);
-        let failed = |error: &dyn std::error::Error| WriterError::Failed(crate::arena::chain(error));
+        let failed = |error: &dyn std::error::Error| WriterError::Failed(chain(error));
         let mut gateway = Gateway::start(options).map_err(|error| failed(&error))?;
         let socket = folder.map(|folder| folder.join("gateway.sock"));
         if let Some(socket) = &socket {
@@ -132,7 +133,7 @@ impl Models {
 
 fn usage(error: &dyn std::error::Error) -> WriterError {
     WriterError::Usage {
-        what: crate::arena::chain(error),
+        what: chain(error),
         fix: "`--model`, `--model-url` and `--model-key-env` name model, server and key; `docs/gateway.md`."
             .into(),
     }

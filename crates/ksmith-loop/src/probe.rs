@@ -7,7 +7,7 @@ use ksmith_insight::cpu_profile::{CpuProfile, static_model};
 use ksmith_insight::{Finding, x86};
 use ksmith_judge::{Effort, Judge, JudgeOptions};
 use ksmith_ledger::{Audited, GateOutcome, Verdict};
-use ksmith_task::{Backend, Candidate, Digest, Instance, Task};
+use ksmith_task::{Backend, Candidate, Digest, Instance, Task, chain};
 use ksmith_worker::build::{Build, BuildOptions, Sources, compile};
 
 use crate::arena::{Arena as _, ArenaError, JudgeArena, from_judge};
@@ -93,7 +93,7 @@ fn check_device(
         ksmith_judge::compile_for_device(instance, candidate, toolchains, Level::Kernel, unsandboxed)
             .map_err(|error| {
                 RunError::Arena(ArenaError::Environment {
-                    what: crate::arena::chain(&error),
+                    what: chain(&error),
                     fix: "`ksmith toolchain cuda --install` fetches the compilers.".into(),
                 })
             })?;
@@ -140,7 +140,7 @@ fn build(
     };
     compile(&sources, &options).map_err(|error| {
         RunError::Arena(ArenaError::Environment {
-            what: crate::arena::chain(&error),
+            what: chain(&error),
             fix: "`ksmith doctor` shows compilers and isolation of this machine.".into(),
         })
     })

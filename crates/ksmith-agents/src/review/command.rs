@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ksmith_box::{BoxSpec, Ended, Level, Limits, Profile};
+use ksmith_task::chain;
 
 use super::attempt::{Silence, Spoken, Voice};
 use super::prompt::Prompt;
@@ -210,15 +211,4 @@ fn tail(stderr: &[u8]) -> String {
         || "it said nothing on standard error".to_owned(),
         |line| line.chars().filter(|c| !c.is_control()).take(200).collect(),
     )
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use ksmith_box::Level;
 use ksmith_machine::{DeviceSample, LocalHost, Nvml, Toolchain};
-use ksmith_task::{Candidate, Instance};
+use ksmith_task::{Candidate, Instance, chain};
 use ksmith_worker::cuda::{Checks, CompileOptions, CudaError, DeviceFacts, Owner, Worker, WorkerOptions};
 
 pub(crate) use compiler::{Code, Compiler};
@@ -206,17 +206,14 @@ fn same_uuid(named: &str, plain: &str) -> bool {
 
 /// A failure on the judge's side of the device.
 pub(crate) fn ours(error: &CudaError) -> JudgeError {
-    JudgeError::Worker(crate::gates::chain(error))
+    JudgeError::Worker(chain(error))
 }
 
 fn lacking(error: CudaError) -> JudgeError {
     match error {
         CudaError::Box(error) => JudgeError::Box(error),
         CudaError::Unavailable(what) => JudgeError::Unsupported(what),
-        other => JudgeError::Unsupported(format!(
-            "the device cannot be used: {}",
-            crate::gates::chain(&other)
-        )),
+        other => JudgeError::Unsupported(format!("the device cannot be used: {}", chain(&other))),
     }
 }
 

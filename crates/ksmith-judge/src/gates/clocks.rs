@@ -4,11 +4,11 @@
 //! over several inputs revealed together, for spinning waits: it finds super-batching and work moved between calls.
 
 use ksmith_ledger::Gate;
-use ksmith_task::Instance;
+use ksmith_task::{Instance, chain};
 use ksmith_worker::cpu::Wait;
 use serde_json::json;
 
-use super::context::{Built, End, GateEnd, chain};
+use super::context::{Built, End, GateEnd};
 use super::judgement::judge;
 use super::measure::{Timed, deadline};
 use super::runner::{Runner, RunnerError, Setup, WorkerOptions};

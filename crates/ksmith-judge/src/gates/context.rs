@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ksmith_ledger::Gate;
-use ksmith_task::{Backend, Candidate, Digest, Instance};
+use ksmith_task::{Backend, Candidate, Digest, Instance, chain};
 use ksmith_worker::build::{BuildOptions, Library};
 use ksmith_worker::cpu::{Fault, FaultKind, Side, WorkerError};
 use ksmith_worker::cuda::{CudaError, CudaFault};
@@ -265,17 +265,6 @@ fn device_fault_end(gate: Gate, fault: &CudaFault) -> End {
         CudaFault::Protocol { what } => ("protocol", json!({ "what": what })),
     };
     End::Fail(code(gate, cause), evidence)
-}
-
-/// An error with its causes on one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 /// The cause and evidence of a fault.

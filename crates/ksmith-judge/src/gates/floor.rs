@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use ksmith_box::Level;
 use ksmith_ledger::Gate;
+use ksmith_task::chain;
 use ksmith_worker::build::{self, Build, BuildOptions, Sources};
 use ksmith_worker::cpu::{Access, CallOptions, Edge, Layout, Placement, Worker, WorkerSpec};
 use serde_json::json;
 
-use super::context::{End, GateEnd, chain};
+use super::context::{End, GateEnd};
 use super::measure::{HIDDEN_NEIGHBOUR, Timed};
 use super::runner::WorkerOptions;
 use crate::bench::Report;

@@ -8,11 +8,11 @@
 use std::time::Duration;
 
 use ksmith_ledger::Gate;
-use ksmith_task::{Backend, Instance};
+use ksmith_task::{Backend, Instance, chain};
 use ksmith_worker::cuda::{Cache, Launch, NOTHING, ResolvedPlan, ResolvedStep};
 use serde_json::{Value, json};
 
-use super::context::{Built, End, GateEnd, blamed, chain};
+use super::context::{Built, End, GateEnd, blamed};
 use super::measure::{Timed, shown};
 use super::runner::{Runner, RunnerError, Setup, Shown, WorkerOptions};
 use crate::bench::Report;

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use ksmith_ledger::Gate;
 use ksmith_machine::DeviceSample;
-use ksmith_task::{Backend, Instance};
+use ksmith_task::{Backend, Instance, chain};
 use serde_json::json;
 
-use super::context::{Built, End, blamed, chain};
+use super::context::{Built, End, blamed};
 use super::runner::{Runner, RunnerError, Setup, Shown, WorkerOptions};
 use crate::bench::{
     Arm, BaselineArm, CaseId, Distribution, Fault, FlagControlArm, Host, Load, Plan as BenchPlan, Role,

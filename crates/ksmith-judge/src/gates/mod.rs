@@ -28,7 +28,7 @@ mod state;
 pub(crate) use bounds::{bounds, poison};
 pub(crate) use clocks::clocks;
 pub(crate) use compile::{build, compile};
-pub(crate) use context::{Built, End, GateEnd, Scoring, chain, number};
+pub(crate) use context::{Built, End, GateEnd, Scoring, number};
 pub(crate) use depends::depends;
 pub(crate) use floor::{device_floor, floor};
 pub(crate) use hidden::{hidden, probes, traces};

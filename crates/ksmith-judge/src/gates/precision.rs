@@ -1,6 +1,7 @@
 //! Gate `precision`: the error against float64, as a share of the tolerance, against the baseline's on the same cases.
 
 use ksmith_ledger::Gate;
+use ksmith_task::chain;
 use serde_json::json;
 
 use super::context::{End, GateEnd, Scoring, number};
@@ -23,7 +24,7 @@ pub(crate) fn precision(scoring: &mut Scoring<'_>) -> GateEnd {
     for case in scoring.hidden.clone() {
         let answer = runner
             .call(&case, Setup::new(&case.spec.bound))
-            .map_err(|error| crate::judge::JudgeError::Worker(super::context::chain(&error)))?;
+            .map_err(|error| crate::judge::JudgeError::Worker(chain(&error)))?;
         theirs = theirs.max(judge(&case, &answer.outputs, &scoring.oracle.checkers())?.ratio);
     }
     let limit = FREE.max(FACTOR * theirs);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ksmith_box::Level;
-use ksmith_task::{Bound, Tensor};
+use ksmith_task::{Bound, Tensor, chain};
 use ksmith_worker::cpu::{Call, Edge, Wait, WorkerError};
 use ksmith_worker::cuda::{CudaError, PlanError};
 
@@ -205,7 +205,7 @@ impl Runner {
             return Ok(Err("gap-write"));
         }
         let judgement = super::judgement::judge(&shown.case, &answer.outputs, checkers)
-            .map_err(|error| RunnerError::Ours(super::context::chain(&error)))?;
+            .map_err(|error| RunnerError::Ours(chain(&error)))?;
         if let Some((_, outcome)) = &judgement.failed {
             return Ok(Err(outcome.cause.map_or("wrong-value", |cause| cause.code())));
         }

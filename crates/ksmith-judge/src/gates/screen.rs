@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ksmith_ledger::Gate;
-use ksmith_task::{Backend, Bound};
+use ksmith_task::{Backend, Bound, chain};
 use serde_json::json;
 
-use super::context::{Built, End, GateEnd, Scoring, blamed, chain, failed, step};
+use super::context::{Built, End, GateEnd, Scoring, blamed, failed, step};
 use super::judgement::judge;
 use super::measure::deadline;
 use super::runner::{Runner, Setup, Shown, WorkerOptions};

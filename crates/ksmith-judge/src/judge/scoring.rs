@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 use std::time::Instant;
 
 use ksmith_ledger::{Decision, Gate, GateOutcome, Verdict};
-use ksmith_task::{Backend, Candidate};
+use ksmith_task::{Backend, Candidate, chain};
 use serde_json::json;
 
 use super::timing::{self, Said};
@@ -393,7 +393,7 @@ impl Judge {
         error: JudgeError,
     ) -> Verdict {
         let code = crate::codes::code(gate, "could-not-run");
-        let evidence = json!({ "cause": gates::chain(&error) });
+        let evidence = json!({ "cause": chain(&error) });
         protocol.add(
             gate,
             GateOutcome::Error,

@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use ksmith_ledger::{Decision, Gate, GateOutcome, GateResult, Scope, Speedup, Verdict};
-use ksmith_task::Digest;
+use ksmith_task::{Digest, chain};
 use serde_json::{Value, json};
 
 use crate::codes::code;
-use crate::gates::{End, GateEnd, chain};
+use crate::gates::{End, GateEnd};
 
 /// What every verdict of one judge has in common.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use ksmith_judge::{Halt, Judge, JudgeError, JudgeOptions};
 use ksmith_ledger::{Audited, BenchStage, Decision, ObjectStore, RevealedSeed, SeedCommitment, Verdict};
-use ksmith_task::{Backend, Candidate, Instance};
+use ksmith_task::{Backend, Candidate, Instance, chain};
 
 use super::evidence;
 use super::{Arena, ArenaError, Entrant, Evidence, Field, Promise, Screening};
@@ -231,16 +231,4 @@ pub(crate) fn from_judge(error: JudgeError) -> ArenaError {
         }
         _ => ArenaError::Internal(what),
     }
-}
-
-/// An error with its causes in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(source) = cause {
-        text.push_str(": ");
-        text.push_str(&source.to_string());
-        cause = source.source();
-    }
-    text
 }

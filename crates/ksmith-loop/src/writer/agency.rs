@@ -10,7 +10,7 @@ use ksmith_agents::writers::{
     Answer, Desk, Ending, Facts, Laid, Outcome, Request, Snapshot, decide, unified,
 };
 use ksmith_ledger::{AgentCall, ToolCall};
-use ksmith_task::{Brief, Instance, Proposal};
+use ksmith_task::{Brief, Instance, Proposal, chain};
 use serde_json::{Value, json};
 
 use super::desk::GRANTED;
@@ -82,7 +82,7 @@ impl Log for Book {
 }
 
 pub(super) fn failed(error: &dyn std::error::Error) -> WriterError {
-    WriterError::Failed(crate::arena::chain(error))
+    WriterError::Failed(chain(error))
 }
 
 /// The one direction that can be named before an agent has looked.

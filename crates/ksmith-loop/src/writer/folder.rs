@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ksmith_task::{Brief, Proposal};
+use ksmith_task::{Brief, Proposal, chain};
 
 use super::{Direction, Writer, WriterError};
 
@@ -27,7 +27,7 @@ impl FolderWriter {
         }
         let what = match found {
             Ok(_) => format!("no folder with a `candidate.toml` lies in `{}`", root.display()),
-            Err(error) => crate::arena::chain(&error),
+            Err(error) => chain(&error),
         };
         Err(WriterError::Usage {
             what,

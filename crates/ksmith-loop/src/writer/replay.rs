@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ksmith_ledger::{History, ObjectStore, Proposed, Role};
-use ksmith_task::{Brief, Proposal};
+use ksmith_task::{Brief, Proposal, chain};
 
 use super::{Direction, Writer, WriterError};
 
@@ -28,8 +28,7 @@ impl ReplayWriter {
             Some(name) if name == "ledger.jsonl" => run.parent().unwrap_or(run),
             Some(_) | None => run,
         };
-        let history =
-            History::load(folder).map_err(|error| WriterError::Failed(crate::arena::chain(&error)))?;
+        let history = History::load(folder).map_err(|error| WriterError::Failed(chain(&error)))?;
         let proposed = history
             .candidates
             .into_iter()
@@ -108,7 +107,7 @@ impl Writer for ReplayWriter {
                 let folder = brief.out.join(&proposed.candidate);
                 objects
                     .extract(proposed.tree, &folder)
-                    .map_err(|error| WriterError::Failed(crate::arena::chain(&error)))?;
+                    .map_err(|error| WriterError::Failed(chain(&error)))?;
                 Ok(Proposal {
                     folder,
                     hypothesis: proposed.hypothesis.clone(),

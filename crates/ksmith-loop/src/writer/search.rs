@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ksmith_machine::Machine;
 use ksmith_search::{Cache, Facts, SearchAgent, SearchError};
-use ksmith_task::{Brief, Instance, Proposal};
+use ksmith_task::{Brief, Instance, Proposal, chain};
 
 use super::{Direction, Writer, WriterError};
 
@@ -55,5 +55,5 @@ impl Writer for SearchWriter {
 }
 
 fn failed(error: SearchError) -> WriterError {
-    WriterError::Failed(crate::arena::chain(&error))
+    WriterError::Failed(chain(&error))
 }

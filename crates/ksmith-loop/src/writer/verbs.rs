@@ -10,11 +10,11 @@ use ksmith_agents::tools::{Envelope, ToolVerdict, Verb, Verbs};
 use ksmith_agents::writers::{Desk, ProposalNote, Snapshot, unified};
 use ksmith_judge::{Effort, Judge, JudgeOptions};
 use ksmith_ledger::{Gate, ObjectStore, ToolCall, Verdict};
-use ksmith_task::{Brief, Candidate, Digest, Instance, Proposal};
+use ksmith_task::{Brief, Candidate, Digest, Instance, Proposal, chain};
 use serde_json::{Value, json};
 
 use crate::Sandbox;
-use crate::arena::{chain, evidence::lesson};
+use crate::arena::evidence::lesson;
 use crate::probe;
 
 /// Below it lie no private toolchains: an agent's probe compiles device code with the system's.

@@ -1,6 +1,6 @@
 //! Slots: the buffers of one shape, and the plan that works on them.
 
-use ksmith_task::Bound;
+use ksmith_task::{Bound, chain};
 use ksmith_worker::cpu::Edge;
 use ksmith_worker::cuda::{Beside, Buffer, BufferAccess, BufferEdge, CudaError, CudaFault, resolve};
 use serde_json::json;
@@ -147,7 +147,7 @@ impl Remote {
                         evidence: json!({ "refused": name, "by": call }),
                     }
                 }
-                other => RunnerError::Ours(crate::gates::context::chain(&other)),
+                other => RunnerError::Ours(chain(&other)),
             })?;
         self.slots[slot] = Some(laid);
         Ok(())

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ksmith_task::chain;
 use ksmith_worker::cuda::{Cache, Timing};
 
 use super::laid::GUARDED;
@@ -71,7 +72,7 @@ impl Remote {
         let Some(resident) = &shown.resident else {
             let outputs = self.read(bound)?;
             let judgement = crate::gates::judgement::judge(&shown.case, &outputs, checkers)
-                .map_err(|error| RunnerError::Ours(crate::gates::context::chain(&error)))?;
+                .map_err(|error| RunnerError::Ours(chain(&error)))?;
             return Ok(judgement
                 .failed
                 .map(|(_, outcome)| outcome.cause.map_or("wrong-value", |cause| cause.code())));

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use ksmith_box::Level;
 use ksmith_task::candidate::CudaPlan;
-use ksmith_task::{Bound, Candidate};
+use ksmith_task::{Bound, Candidate, chain};
 use ksmith_worker::cpu::Call;
 use ksmith_worker::cuda::{Cache, CudaError, CudaFault, KernelFacts, Timing, Worker};
 use serde_json::json;
@@ -73,7 +73,7 @@ impl Remote {
         // A context that cannot be made is never the candidate's fault: nothing of it is there yet.
         let mut worker = device
             .worker()
-            .map_err(|error| RunnerError::Ours(crate::gates::context::chain(&error)))?;
+            .map_err(|error| RunnerError::Ours(chain(&error)))?;
         let kernels = plan.kernels();
         let facts = worker.load(&code.cubin, &kernels)?;
         Ok(Self {
@@ -159,7 +159,7 @@ impl Remote {
                 return Ok(Err("gap-write"));
             }
             let judgement = crate::gates::judgement::judge(&shown.case, &answer.outputs, checkers)
-                .map_err(|error| RunnerError::Ours(crate::gates::context::chain(&error)))?;
+                .map_err(|error| RunnerError::Ours(chain(&error)))?;
             if let Some((_, outcome)) = &judgement.failed {
                 return Ok(Err(outcome.cause.map_or("wrong-value", |cause| cause.code())));
             }
@@ -291,7 +291,7 @@ const SIDES: [&str; 2] = ["before", "after"];
 
 /// A failure in the judge's own context says nothing about the candidate.
 fn ours<T>(result: Result<T, CudaError>) -> Result<T, RunnerError> {
-    result.map_err(|error| RunnerError::Ours(crate::gates::context::chain(&error)))
+    result.map_err(|error| RunnerError::Ours(chain(&error)))
 }
 
 fn time(timing: Timing) -> Timed {
