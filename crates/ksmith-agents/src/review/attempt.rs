@@ -6,7 +6,7 @@ use ksmith_task::Digest;
 use serde::de::DeserializeOwned;
 
 use super::prompt::{Binding, Prompt, Section};
-use super::reviewer::Identity;
+use super::vendor::Identity;
 use crate::process::Cause;
 
 /// Attempts in all.

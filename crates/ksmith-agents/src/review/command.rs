@@ -15,8 +15,7 @@ use ksmith_task::chain;
 
 use super::attempt::{Silence, Spoken, Voice};
 use super::prompt::Prompt;
-use super::reviewer::Identity;
-use super::vendor::Vendor;
+use super::vendor::{Identity, Vendor};
 use crate::process::Cause;
 use crate::writers::{Bounds, Snapshot};
 

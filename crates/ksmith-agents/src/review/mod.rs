@@ -30,6 +30,6 @@ pub use occasion::{Facts, HeldReview, Occasion, due};
 pub use plan::{Critique, Decision, PLAN_ROUNDS, PlanChange, PlanRequest};
 pub use prompt::{Binding, Prompt, Section};
 pub use request::Request;
-pub use reviewer::{Foreign, Identity, Review, Reviewer, Verdict};
+pub use reviewer::{Foreign, Review, Reviewer, Verdict};
 pub use rules::RulesReviewer;
-pub use vendor::{Independence, SameVendor, Vendor, independent};
+pub use vendor::{Identity, Independence, SameVendor, Vendor, independent};

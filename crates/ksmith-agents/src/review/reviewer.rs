@@ -7,17 +7,8 @@ use super::attempt::{Attempt, Held, Voice, hold};
 use super::contract::{ContractAnswer, ContractRequest};
 use super::plan::{Critique, PlanRequest};
 use super::request::Request;
-use super::vendor::Vendor;
+use super::vendor::Identity;
 use crate::process::Cause;
-
-/// Who reviews.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// The name that stands in records.
-    pub name: String,
-    /// Whose model it is.
-    pub vendor: Vendor,
-}
 
 /// What a review comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use super::contract::{ContractAnswer, ContractRequest, FoundAmbiguity, class_nam
 use super::occasion::Occasion;
 use super::plan::{Critique, PlanChange, PlanRequest};
 use super::request::Request;
-use super::reviewer::{Identity, Review, Reviewer, Verdict};
-use super::vendor::Vendor;
+use super::reviewer::{Review, Reviewer, Verdict};
+use super::vendor::{Identity, Vendor};
 use crate::process::normalised;
 
 /// The built-in reviewer.

@@ -1,4 +1,4 @@
-//! Who makes a model: writer and reviewer may not share a maker, since models of one maker share blind spots.
+//! Who reviews, and who makes a model: writer and reviewer may not share a maker, since models of one maker share blind spots.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,15 @@ pub enum Vendor {
     NoModel,
     /// It cannot be told; treated as possibly the same.
     Unknown,
+}
+
+/// Who reviews.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The name that stands in records.
+    pub name: String,
+    /// Whose model it is.
+    pub vendor: Vendor,
 }
 
 /// Whether the user allowed one vendor for both parts.

@@ -1,33 +1,33 @@
 //! Keeping drawn values inside an input's domain and inside its dtype.
 
+use ksmith_task::DType;
 use ksmith_task::contract::Domain;
 
-use super::draw::Target;
 use crate::number;
 
 /// Rounds to the dtype, after folding into the domain. A draw is never non-finite unless its fill says so.
-pub(crate) fn settle(value: f64, target: &Target<'_>) -> f64 {
-    let rounded = to_dtype(value, target);
-    let Some(domain) = &target.domain else {
+pub(crate) fn settle(value: f64, dtype: DType, domain: Option<&Domain>) -> f64 {
+    let rounded = to_dtype(value, dtype);
+    let Some(domain) = domain else {
         return rounded;
     };
     if domain.contains(rounded) || value.is_nan() {
         return rounded;
     }
-    let folded = to_dtype(fold(value, domain), target);
+    let folded = to_dtype(fold(value, domain), dtype);
     if domain.contains(folded) {
         folded
     } else {
-        to_dtype(inside(domain, target), target)
+        to_dtype(inside(domain, dtype), dtype)
     }
 }
 
-fn to_dtype(value: f64, target: &Target<'_>) -> f64 {
-    if value.is_finite() && target.dtype.is_float() {
-        let largest = number::largest(target.dtype);
-        number::round(target.dtype, value.clamp(-largest, largest))
+fn to_dtype(value: f64, dtype: DType) -> f64 {
+    if value.is_finite() && dtype.is_float() {
+        let largest = number::largest(dtype);
+        number::round(dtype, value.clamp(-largest, largest))
     } else {
-        number::round(target.dtype, value)
+        number::round(dtype, value)
     }
 }
 
@@ -47,14 +47,12 @@ fn fold(value: f64, domain: &Domain) -> f64 {
 }
 
 /// A point well inside, for values that rounding keeps on an end that does not belong to the domain.
-fn inside(domain: &Domain, target: &Target<'_>) -> f64 {
+fn inside(domain: &Domain, dtype: DType) -> f64 {
     match (domain.low, domain.high) {
         (Some(low), Some(high)) => low + (high - low) / 2.0,
-        (Some(low), None) if low == 0.0 && target.dtype.is_float() => number::smallest_normal(target.dtype),
+        (Some(low), None) if low == 0.0 && dtype.is_float() => number::smallest_normal(dtype),
         (Some(low), None) => low + low.abs().max(1.0),
-        (None, Some(high)) if high == 0.0 && target.dtype.is_float() => {
-            -number::smallest_normal(target.dtype)
-        }
+        (None, Some(high)) if high == 0.0 && dtype.is_float() => -number::smallest_normal(dtype),
         (None, Some(high)) => high - high.abs().max(1.0),
         (None, None) => 0.0,
     }

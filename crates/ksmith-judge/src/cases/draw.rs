@@ -38,7 +38,7 @@ impl Target<'_> {
 /// Draws a tensor. [`Fill::Generator`] gives zeros here: the task's own program writes those tensors.
 pub fn draw(fill: &Fill, target: &Target<'_>, key: &Key) -> Values {
     let mut values = raw(fill, target, key);
-    let settle = |value: &mut f64| *value = domain::settle(*value, target);
+    let settle = |value: &mut f64| *value = domain::settle(*value, target.dtype, target.domain.as_ref());
     values
         .par_chunks_mut(BLOCK)
         .for_each(|block| block.iter_mut().for_each(settle));

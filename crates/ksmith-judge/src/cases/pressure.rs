@@ -161,7 +161,7 @@ pub(crate) fn press(
     }
     values
         .iter_mut()
-        .for_each(|value| *value = domain::settle(*value, &target));
+        .for_each(|value| *value = domain::settle(*value, target.dtype, target.domain.as_ref()));
     (values != drawn).then_some(values)
 }
 

@@ -5,7 +5,6 @@ use std::time::Instant;
 use ksmith_ledger::{Decision, Gate};
 
 use super::Judge;
-use super::scoring::note;
 use super::timing;
 use super::verdict::Protocol;
 use crate::bench::{Finding, Report, Role, Settings};
@@ -58,7 +57,7 @@ impl Judge {
         };
         if fault {
             for said in timing::bench(report) {
-                if let Some(end) = note(protocol, said, started) {
+                if let Some(end) = said.note(protocol, started) {
                     return end;
                 }
             }

@@ -7,7 +7,7 @@ use ksmith_ledger::{Decision, Gate, GateOutcome, Verdict};
 use ksmith_task::{Backend, Candidate, chain};
 use serde_json::json;
 
-use super::timing::{self, Said};
+use super::timing;
 use super::verdict::{Gains, Next, Protocol};
 use super::{Effort, Judge, JudgeError};
 use crate::bench::{self, BaselineArm, Comparison, Finding, FlagControlArm, OrderSeed};
@@ -251,7 +251,7 @@ impl Judge {
         let mut end = None;
         let mut last = started;
         for said in timing::bench(&report) {
-            end = end.or(note(&mut protocol, said, last));
+            end = end.or(said.note(&mut protocol, last));
             last = Instant::now();
         }
         if end.is_none() {
@@ -294,7 +294,7 @@ impl Judge {
             if without.contains(&said.gate) {
                 continue;
             }
-            if let Some(end) = note(protocol, said, Instant::now()) {
+            if let Some(end) = said.note(protocol, Instant::now()) {
                 return Some(end);
             }
         }
@@ -408,17 +408,4 @@ impl Judge {
             Gains::default(),
         )
     }
-}
-
-/// Adds what the bench says of a gate; the first decision that is not "go on" ends the scoring.
-pub(super) fn note(
-    protocol: &mut Protocol,
-    said: Said,
-    started: Instant,
-) -> Option<(Decision, String, Option<Gate>)> {
-    let end = said
-        .decision
-        .map(|decision| (decision, said.code.clone().unwrap_or_default(), Some(said.gate)));
-    protocol.add(said.gate, said.outcome, said.code, said.evidence, started);
-    end
 }

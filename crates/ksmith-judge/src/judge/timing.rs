@@ -1,10 +1,12 @@
 //! What the bench's report means for the gates from `bench` to `regression`.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use ksmith_ledger::{Decision, Gate, GateOutcome};
 use serde_json::{Value, json};
 
+use super::verdict::Protocol;
 use crate::bench::{Comparison, Finding, Part, Report, Role, StageReport};
 use crate::codes::code;
 use crate::statistics::{self, DataDependence, RegressionState};
@@ -16,6 +18,21 @@ pub(crate) struct Said {
     pub(crate) code: Option<String>,
     pub(crate) evidence: Value,
     pub(crate) decision: Option<Decision>,
+}
+
+impl Said {
+    /// Adds it to the protocol; the first decision that is not "go on" ends the scoring.
+    pub(super) fn note(
+        self,
+        protocol: &mut Protocol,
+        started: Instant,
+    ) -> Option<(Decision, String, Option<Gate>)> {
+        let end = self
+            .decision
+            .map(|decision| (decision, self.code.clone().unwrap_or_default(), Some(self.gate)));
+        protocol.add(self.gate, self.outcome, self.code, self.evidence, started);
+        end
+    }
 }
 
 fn pass(gate: Gate, evidence: Value) -> Said {
