@@ -12,7 +12,7 @@ use ksmith_agents::writers::{Bounds, Snapshot};
 use ksmith_task::{Digest, Lock, Severity, Task, ambiguity};
 use serde::{Deserialize, Serialize};
 
-use crate::run::judge_digest;
+use crate::guard::judge_digest;
 use crate::{ReviewOptions, RunError};
 
 /// Folder of contract reviews, beside that of the runs.

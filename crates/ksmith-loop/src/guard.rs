@@ -1,5 +1,7 @@
 //! Watches what was locked: a later edit stops the run.
 
+use std::path::Path;
+
 use ksmith_task::{Digest, Lock, Task};
 
 use crate::RunError;
@@ -48,4 +50,12 @@ impl Guard {
             .map(ToString::to_string)
             .collect())
     }
+}
+
+/// Hash of this very program: the judge is part of it.
+pub(crate) fn judge_digest() -> Result<Digest, RunError> {
+    let path = std::env::current_exe().map_err(RunError::io("find", Path::new("the program itself")))?;
+    Ok(Digest::of(
+        &std::fs::read(&path).map_err(RunError::io("read", &path))?,
+    ))
 }

@@ -7,10 +7,10 @@ use ksmith_ledger::{Ledger, ObjectStore, Resumed, RunOpened, read_records};
 use ksmith_task::{Instance, Lock, Task};
 use serde::Deserialize;
 
-use crate::guard::Guard;
+use crate::guard::{Guard, judge_digest};
 use crate::judgement::Judgement;
 use crate::outcome::InstanceOutcome;
-use crate::run::{Kept, absolute, baseline_folder, finish, judge_digest, run_instances};
+use crate::run::{Kept, absolute, baseline_folder, finish, run_instances};
 use crate::session::Session;
 use crate::workshop::{BuiltIn, Setting, Workshop};
 use crate::{

@@ -10,7 +10,7 @@ use ksmith_task::{Backend, Digest, Instance, Lock, Task};
 use serde::{Deserialize, Serialize};
 
 use crate::contract_review::{self, ContractReview};
-use crate::guard::Guard;
+use crate::guard::{Guard, judge_digest};
 use crate::judgement::Judgement;
 use crate::outcome::InstanceOutcome;
 use crate::session::{Session, Sitting};
@@ -498,12 +498,4 @@ fn locks(lock: &Lock) -> BTreeMap<String, Digest> {
         locks.insert(format!("file {name}"), *digest);
     }
     locks
-}
-
-/// Hash of this very program: the judge is part of it.
-pub(crate) fn judge_digest() -> Result<Digest, RunError> {
-    let path = std::env::current_exe().map_err(RunError::io("find", Path::new("the program itself")))?;
-    Ok(Digest::of(
-        &std::fs::read(&path).map_err(RunError::io("read", &path))?,
-    ))
 }

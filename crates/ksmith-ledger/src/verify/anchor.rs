@@ -6,10 +6,9 @@ use std::path::Path;
 use ksmith_task::Digest;
 use serde_json::Value;
 
-use super::damage::{Cause, Damage, Place};
-use super::report::{
-    CertificateCheck, Chain, Checked, Report, RunState, VerifyOptions, at_file, damage, read,
-};
+use super::chain::{Chain, read};
+use super::damage::{Cause, Checked, Damage, Place, at_file, damage};
+use super::report::{CertificateCheck, Report, RunState, VerifyOptions};
 use super::scan;
 use crate::{
     CERTIFICATE_FILE, Certificate, CertifiedChampion, Closed, Confirmed, Decision, Entry, Kind, Promoted,

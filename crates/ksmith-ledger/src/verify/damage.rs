@@ -114,3 +114,23 @@ impl fmt::Display for Damage {
 }
 
 impl std::error::Error for Damage {}
+
+/// The result of a check: nothing, or the first damage.
+pub(super) type Checked<T = ()> = Result<T, Box<Damage>>;
+
+/// A damage at a place.
+pub(super) fn damage(cause: Cause, place: Place, detail: impl Into<String>) -> Box<Damage> {
+    Box::new(Damage {
+        cause,
+        place,
+        detail: detail.into(),
+    })
+}
+
+/// A whole file as a place.
+pub(super) fn at_file(file: &str) -> Place {
+    Place {
+        file: file.into(),
+        ..Place::default()
+    }
+}

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use super::damage::{Cause, Place};
-use super::report::{Chain, Checked, Report, at_file, damage, read};
+use super::chain::{Chain, read};
+use super::damage::{Cause, Checked, Place, at_file, damage};
+use super::report::Report;
 use crate::{BlobRef, History, ObjectStore, kda, views};
 
 /// How many records a view may lag behind: the process can die between a record and its views.

@@ -7,8 +7,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::anchor;
-use super::damage::{Cause, Damage};
-use super::report::{Anchors, VerifyOptions, at_file, damage};
+use super::damage::{Cause, Damage, at_file, damage};
+use super::report::{Anchors, VerifyOptions};
 use crate::{Certificate, PublicKey};
 
 /// A certificate whose signature fits.

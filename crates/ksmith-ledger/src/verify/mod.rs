@@ -8,6 +8,8 @@
 //! whoever can write the folder can write a new chain, and sign it with a key of their own.
 
 mod anchor;
+mod chain;
+mod check;
 mod damage;
 mod files;
 mod lone;
@@ -15,7 +17,8 @@ mod objects;
 mod report;
 mod scan;
 
+pub use check::verify;
 pub use damage::{Cause, Damage, Place};
 pub use lone::{LoneCertificate, verify_certificate};
-pub use report::{Anchors, CertificateCheck, Report, RunState, VerifyOptions, verify};
+pub use report::{Anchors, CertificateCheck, Report, RunState, VerifyOptions};
 pub use scan::{Scan, scan};

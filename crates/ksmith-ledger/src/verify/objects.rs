@@ -7,8 +7,9 @@ use std::path::Path;
 use ksmith_task::Digest;
 use serde_json::Value;
 
-use super::damage::{Cause, Place};
-use super::report::{Chain, Checked, Report, damage};
+use super::chain::Chain;
+use super::damage::{Cause, Checked, Place, damage};
+use super::report::Report;
 use crate::{BlobRef, TreeManifest, TreeRef};
 
 /// Where a blob is named for the first time, and with which size.
