@@ -26,6 +26,7 @@ mod resolve;
 pub mod scaffold;
 mod schema;
 mod shapes;
+mod snippet;
 mod task;
 
 pub use ambiguity::{Ambiguity, Class, ambiguity};
