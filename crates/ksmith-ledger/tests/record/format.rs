@@ -1,12 +1,11 @@
 //! The format on disk does not drift: golden files, schemas, and a second reader made of shell tools.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use ksmith_ledger::*;
+
+use crate::support;
 
 /// Compares with a committed file; `UPDATE_GOLDEN=1` writes it.
 fn golden(path: PathBuf, text: &str) {

@@ -1,8 +1,5 @@
 //! How runs may end beside "faster and confirmed": a noisy or refusing last confirmation, no statement at all, a
 //! certificate far from its run.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-mod support;
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,6 +7,8 @@ use std::path::PathBuf;
 use ksmith_ledger::verify::verify_certificate;
 use ksmith_ledger::*;
 use serde_json::json;
+
+use crate::support;
 
 struct Open {
     folder: tempfile::TempDir,

@@ -1,7 +1,4 @@
 //! Each way to damage or forge a run is found, and its place is named.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-mod support;
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +6,8 @@ use std::path::Path;
 use ksmith_ledger::*;
 use ksmith_task::Digest;
 use proptest::prelude::*;
-use support::{Sample, copy, files, sample};
+
+use crate::support::{self, Sample, copy, files, sample};
 
 fn lines(run_dir: &Path) -> Vec<String> {
     let text = fs::read_to_string(run_dir.join(LEDGER_FILE)).unwrap();

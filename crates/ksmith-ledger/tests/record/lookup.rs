@@ -1,9 +1,8 @@
 //! What `log`, `show` and `diff` are given.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-mod support;
 
 use ksmith_ledger::*;
+
+use crate::support;
 
 #[test]
 fn the_log_has_one_row_per_candidate_with_its_status_and_reason() {
