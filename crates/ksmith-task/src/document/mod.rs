@@ -10,6 +10,6 @@ mod tensor;
 pub(crate) use at::{At, Ordered};
 pub(crate) use either::{ByteCount, DTypes, Formula, Literal, PerType, TextOr};
 pub(crate) use errors::translate;
-pub(crate) use parse::{Families, FamilyDocument, FamilyFill, ParsedTask, parse_task};
+pub(crate) use parse::{FamilyDocument, FamilyFill, ParsedTask, parse_task};
 pub(crate) use task::*;
 pub(crate) use tensor::*;

@@ -9,43 +9,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::{At, TaskDocument, translate};
 use crate::ContractError;
+use crate::family::{FAMILIES, Family};
 use crate::nearest::nearest;
-
-/// The families and their defaults, embedded.
-pub(crate) struct Families;
-
-macro_rules! families {
-    ($($name:literal),* $(,)?) => {
-        [$(($name, include_str!(concat!("../../families/", $name, "/family.toml")))),*]
-    };
-}
-
-impl Families {
-    /// Name and text of each family.
-    pub(crate) const ALL: [(&'static str, &'static str); 14] = families![
-        "row-reduction",
-        "elementwise",
-        "reduction",
-        "scan",
-        "gemm",
-        "gemv",
-        "quantise",
-        "rope",
-        "gate",
-        "attention",
-        "recurrence",
-        "histogram",
-        "scatter",
-        "custom",
-    ];
-
-    pub(crate) fn text(name: &str) -> Option<&'static str> {
-        Self::ALL
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, text)| *text)
-    }
-}
 
 /// What a family file says beside the defaults.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -82,8 +47,12 @@ pub(crate) struct ParsedTask {
 pub(crate) fn parse_task(path: &Path, text: &str) -> Result<ParsedTask, ContractError> {
     let mut tree = DeTable::parse(text).map_err(|error| translate(path, text, &error, 0))?;
     let (name, span) = family_name(path, text, &tree)?;
-    let Some(family_text) = Families::text(&name) else {
-        let known = Families::ALL.map(|(name, _)| name);
+    let Some(Family {
+        defaults: family_text,
+        ..
+    }) = Family::find(&name)
+    else {
+        let known = FAMILIES.map(|family| family.name);
         let near = nearest(&name, known);
         return Err(
             ContractError::new(path, text, Some(span), format!("there is no family `{name}`"))

@@ -6,8 +6,9 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use crate::contract::TypeName;
-use crate::document::{At, Families, Formula, Literal, PerType};
+use crate::document::{At, Formula, Literal, PerType};
 use crate::expr::{Expr, ExprError};
+use crate::family::Family;
 use crate::nearest::nearest;
 use crate::{ContractError, DType, Fill};
 
@@ -52,7 +53,7 @@ impl<'a> Context<'a> {
     pub(super) fn error(&self, span: &Range<usize>, message: impl Into<String>) -> ContractError {
         let length = self.text.len();
         if span.start > length {
-            let text = Families::text(&self.family).unwrap_or_default();
+            let text = Family::find(&self.family).map_or("", |family| family.defaults);
             let path = PathBuf::from(format!("family {}", self.family));
             return ContractError::new(&path, text, Some(span.start - length..span.end - length), message);
         }

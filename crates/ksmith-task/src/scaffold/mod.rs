@@ -1,15 +1,13 @@
 //! New tasks: a folder that lints, judges and reads well, from a family or a C prototype.
 
-mod families;
 mod from_prototype;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use families::{FamilyInfo, families};
-
 use crate::abi::Prototype;
+use crate::family::{FAMILIES, Family};
 use crate::nearest::nearest;
 
 /// What a new task begins from.
@@ -72,21 +70,21 @@ pub fn files(name: &str, start: &Start) -> Result<Files, ScaffoldError> {
     }
     match start {
         Start::Family(family) => {
-            let known = families();
-            let Some(info) = known.iter().find(|info| info.name == *family) else {
+            let Some(found) = Family::find(family) else {
+                let known = FAMILIES.map(|family| family.name);
                 return Err(ScaffoldError::Family {
                     name: family.clone(),
-                    near: nearest(family, known.iter().map(|info| info.name)).map(str::to_owned),
-                    known: known.iter().map(|info| info.name.to_owned()).collect(),
+                    near: nearest(family, known).map(str::to_owned),
+                    known: known.map(str::to_owned).into(),
                 });
             };
             let entry = entry(name);
-            let kernel = info.kernel.trim_start().replace("@ENTRY@", &entry);
+            let kernel = found.kernel.trim_start().replace("@ENTRY@", &entry);
             Ok(folder(
                 name,
-                info.about.trim(),
-                info.task.replace("@NAME@", name),
-                info.reference.to_owned(),
+                found.about.trim(),
+                found.task.replace("@NAME@", name),
+                found.reference.to_owned(),
                 kernel,
                 &entry,
             ))

@@ -3,9 +3,9 @@
 use std::io::{BufRead as _, Write as _};
 use std::path::PathBuf;
 
-use ksmith_task::ExitCode;
 use ksmith_task::abi::{Parameter, Prototype, prototype_parse};
 use ksmith_task::scaffold::{self, ScaffoldError, Start};
+use ksmith_task::{ExitCode, FAMILIES};
 use serde_json::json;
 
 use super::Outcome;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
             Start::Prototype(prototype_parse(text).map_err(|error| Failure::of(ExitCode::Usage, &error))?)
         }
         (None, None) => {
-            let names: Vec<&str> = scaffold::families().iter().map(|family| family.name).collect();
+            let names = FAMILIES.map(|family| family.name);
             ui.note(&format!("families: {}", names.join(", ")));
             Start::Family(ask(ui, "family", "`--family` or `--from-prototype`")?)
         }
@@ -121,15 +121,14 @@ fn guesses(prototype: &Prototype) -> Vec<String> {
 }
 
 fn families(ui: &mut Ui) -> Outcome {
-    let families = scaffold::families();
-    let rows: Vec<_> = families
+    let rows: Vec<_> = FAMILIES
         .iter()
-        .map(|family| json!({ "name": family.name, "summary": family.about.trim() }))
+        .map(|family| json!({ "name": family.name, "summary": family.summary() }))
         .collect();
     ui.result(&json!({ "families": rows }), || {
-        families
+        FAMILIES
             .iter()
-            .map(|family| format!("{:<14} {}\n", family.name, family.about.trim()))
+            .map(|family| format!("{:<14} {}\n", family.name, family.summary()))
             .collect()
     })?;
     Ok(ExitCode::Done)
