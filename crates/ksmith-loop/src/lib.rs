@@ -19,6 +19,7 @@ mod lessons;
 mod mechanisms;
 pub mod memory;
 mod models;
+mod opening;
 mod options;
 mod outcome;
 pub mod planner;

@@ -6,7 +6,7 @@ use ksmith_ledger::{History, ObjectStore, Verdict};
 use ksmith_task::{Candidate, ContractError, Task};
 use serde::{Deserialize as _, Serialize};
 
-use crate::run::Kept;
+use crate::opening::Kept;
 use crate::{Interrupt, JudgeRequest, Progress, RunError, Sandbox, TypePick, judge};
 
 /// What a replay found.

@@ -9,8 +9,9 @@ use serde::Deserialize;
 
 use crate::guard::{Guard, judge_digest};
 use crate::judgement::Judgement;
+use crate::opening::Kept;
 use crate::outcome::InstanceOutcome;
-use crate::run::{Kept, absolute, baseline_folder, finish, run_instances};
+use crate::run::{absolute, baseline_folder, finish, run_instances};
 use crate::session::Session;
 use crate::workshop::{BuiltIn, Setting, Workshop};
 use crate::{

@@ -4,45 +4,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use ksmith_ledger::{BlobRef, BudgetLimits, Ledger, ObjectStore, RunOpened, Scope};
+use ksmith_ledger::{Ledger, ObjectStore};
 use ksmith_machine::Machine;
-use ksmith_task::{Backend, Digest, Instance, Lock, Task};
-use serde::{Deserialize, Serialize};
+use ksmith_task::{Backend, Instance, Task};
 
-use crate::contract_review::{self, ContractReview};
+use crate::contract_review;
 use crate::guard::{Guard, judge_digest};
 use crate::judgement::Judgement;
+use crate::opening::{Opening, opening};
 use crate::outcome::InstanceOutcome;
 use crate::session::{Session, Sitting};
 use crate::workshop::{BuiltIn, Setting, Workshop};
-use crate::{
-    Budget, Event, Mechanism, Memory, Progress, ReviewOptions, RunError, RunOptions, RunOutcome, Sandbox,
-    Stage, TypePick, WriterChoice,
-};
-
-/// What `run-opened` keeps beyond its named fields, so that `resume` and `verify --replay` need nothing else.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Kept {
-    /// The task's folder at the time; `resume` looks there first.
-    pub(crate) task_path: PathBuf,
-    /// The task's files, whole.
-    pub(crate) task_tree: ksmith_ledger::TreeRef,
-    /// Which tier runs the candidates.
-    pub(crate) backend: Backend,
-    /// Who proposes.
-    pub(crate) writer: WriterChoice,
-    /// What the user asked of agents.
-    #[serde(default)]
-    pub(crate) agents: crate::AgentOptions,
-    /// Who reviews.
-    #[serde(default)]
-    pub(crate) review: ReviewOptions,
-    /// The review of the contract, with its resolutions, if there was one.
-    #[serde(default)]
-    pub(crate) contract_review: Option<BlobRef>,
-    /// Instances of the same command that come after this one.
-    pub(crate) remaining: Vec<String>,
-}
+use crate::{Budget, Event, Mechanism, Memory, Progress, RunError, RunOptions, RunOutcome, Stage, TypePick};
 
 /// Runs a task: each instance in turn until its budget, a plateau, its goal, or an interrupt.
 ///
@@ -369,133 +342,4 @@ fn name_run(home: &Path, instance: &Instance) -> Result<(String, PathBuf), RunEr
     );
     let dir = absolute(home).join(ksmith_ledger::runs::RUNS_DIR).join(&id);
     Ok((id, dir))
-}
-
-struct Opening<'a> {
-    id: &'a str,
-    instance: &'a Instance,
-    rest: &'a [Instance],
-    budget: Budget,
-    options: &'a RunOptions,
-    machine: &'a Machine,
-    guard: &'a Guard,
-    baseline: &'a Path,
-    writer: String,
-    reviewer: Option<String>,
-    contract_review: Option<&'a ContractReview>,
-    commitments: Vec<ksmith_ledger::SeedCommitment>,
-    objects: &'a ObjectStore,
-}
-
-fn opening(opening: Opening<'_>) -> Result<RunOpened, RunError> {
-    let Opening {
-        instance,
-        options,
-        machine,
-        guard,
-        objects,
-        ..
-    } = opening;
-    let task = instance.task();
-    let contract = task.contract();
-    let lock = guard.locked();
-    let mut files = Vec::new();
-    for name in lock.files.keys() {
-        let path = task.dir().join(name);
-        files.push((
-            name.clone(),
-            std::fs::read(&path).map_err(RunError::io("read", &path))?,
-        ));
-    }
-    let task_tree = objects.put_files(
-        files
-            .iter()
-            .map(|(name, bytes)| (name.as_str(), bytes.as_slice())),
-    )?;
-    let lock_text = serde_json::to_string_pretty(lock)
-        .map_err(|error| RunError::Internal(format!("the lock cannot be written: {error}")))?;
-    let contract_review = match opening.contract_review {
-        Some(review) => {
-            let text = serde_json::to_string_pretty(review)
-                .map_err(|error| RunError::Internal(format!("the review cannot be written: {error}")))?;
-            Some(objects.put(text.as_bytes())?)
-        }
-        None => None,
-    };
-    let mut locks = locks(lock);
-    locks.extend(contract_review.map(|blob| ("review".to_owned(), blob.blob)));
-    let scope = match options.backend {
-        Backend::Cpu => Scope::Cpu,
-        Backend::Cuda => Scope::Cuda,
-    };
-    let kept = Kept {
-        task_path: task
-            .dir()
-            .canonicalize()
-            .unwrap_or_else(|_| task.dir().to_owned()),
-        task_tree,
-        backend: options.backend,
-        writer: options.writer.clone(),
-        agents: options.agents.clone(),
-        review: options.review.clone(),
-        contract_review,
-        remaining: opening.rest.iter().map(Instance::id).collect(),
-    };
-    let compiler = machine
-        .compilers
-        .first()
-        .map_or_else(|| "none".to_owned(), |found| found.banner.clone());
-    Ok(RunOpened {
-        run: opening.id.to_owned(),
-        tool: env!("CARGO_PKG_VERSION").to_owned(),
-        command: options.command.clone(),
-        task: contract.name.clone(),
-        instance: instance.id(),
-        scope,
-        scope_note: scope.sentence().to_owned(),
-        contract: objects.put(task.full().as_bytes())?,
-        locks,
-        lock_file: Some(objects.put(lock_text.as_bytes())?),
-        baseline: objects.put_tree(opening.baseline)?,
-        machine: serde_json::to_value(machine)
-            .map_err(|error| RunError::Internal(format!("the machine record cannot be written: {error}")))?,
-        device: machine.digest(),
-        device_name: machine.summary(),
-        compiler,
-        isolation: ksmith_box::probe().name().to_owned(),
-        unsandboxed: options.sandbox == Sandbox::Unsandboxed,
-        tier: match options.backend {
-            Backend::Cpu => "native".to_owned(),
-            Backend::Cuda => "device".to_owned(),
-        },
-        protocol: contract.performance.protocol.name.clone(),
-        goal: contract.performance.goal,
-        mechanisms: options.mechanisms.switches(),
-        writer: opening.writer,
-        reviewer: opening.reviewer,
-        budget: BudgetLimits {
-            wall_s: Some(opening.budget.wall_s).filter(|wall| wall.is_finite()),
-            candidates: Some(opening.budget.candidates),
-            cost_usd: Some(opening.budget.cost_usd),
-            tokens: opening.budget.tokens,
-            device_s: None,
-        },
-        search_seed: Some(options.seed),
-        seeds: opening.commitments,
-        options: serde_json::to_value(kept)
-            .map_err(|error| RunError::Internal(format!("the options cannot be written: {error}")))?,
-    })
-}
-
-/// Hashes of contract, judge and each locked file, and one of all.
-fn locks(lock: &Lock) -> BTreeMap<String, Digest> {
-    let mut locks = BTreeMap::from([
-        ("task".to_owned(), lock.digest()),
-        ("contract".to_owned(), lock.contract),
-        ("judge".to_owned(), lock.judge),
-    ]);
-    for (name, digest) in &lock.files {
-        locks.insert(format!("file {name}"), *digest);
-    }
-    locks
 }
