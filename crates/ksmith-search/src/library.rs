@@ -1,8 +1,6 @@
-//! The structures that the agent knows: those built in, and folders that a user adds.
+//! The structures that the agent knows.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 
 use ksmith_task::Backend;
 
@@ -34,37 +32,10 @@ pub struct Library {
 impl Library {
     /// The built-in structures.
     pub fn built_in() -> Result<Self, SearchError> {
-        Self::of(
-            BUILT_IN
-                .iter()
-                .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
-                .collect(),
-        )
-    }
-
-    /// The built-in structures and those of a folder with the same layout; a folder of the same name replaces.
-    pub fn with_folder(root: &Path) -> Result<Self, SearchError> {
-        let mut files: BTreeMap<String, String> = BUILT_IN
+        let files: BTreeMap<String, String> = BUILT_IN
             .iter()
             .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
             .collect();
-        for family in subfolders(root)? {
-            for name in subfolders(&root.join(&family))? {
-                // A replaced folder is replaced whole.
-                files.retain(|path, _| !path.starts_with(&format!("{family}/{name}/")));
-                for file in ["structure.toml", "kernel.c.j2", "kernel.cu.j2", "plan.toml.j2"] {
-                    let path = root.join(&family).join(&name).join(file);
-                    if path.exists() || file == "structure.toml" {
-                        let text = fs::read_to_string(&path).map_err(SearchError::io("read", &path))?;
-                        files.insert(format!("{family}/{name}/{file}"), text);
-                    }
-                }
-            }
-        }
-        Self::of(files)
-    }
-
-    fn of(files: BTreeMap<String, String>) -> Result<Self, SearchError> {
         let mut structures = Vec::new();
         for (path, text) in &files {
             let Some(folder) = path.strip_suffix("/structure.toml") else {
@@ -114,16 +85,4 @@ impl Library {
     pub(crate) fn preludes(&self) -> &BTreeMap<String, String> {
         &self.preludes
     }
-}
-
-fn subfolders(root: &Path) -> Result<Vec<String>, SearchError> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(root).map_err(SearchError::io("list", root))? {
-        let entry = entry.map_err(SearchError::io("list", root))?;
-        if entry.path().is_dir() {
-            names.push(entry.file_name().to_string_lossy().into_owned());
-        }
-    }
-    names.sort();
-    Ok(names)
 }

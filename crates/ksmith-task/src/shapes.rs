@@ -127,17 +127,6 @@ impl Instance {
         }
         None
     }
-
-    /// The smallest shape that binds, if a corner does.
-    pub fn smallest_shape(&self) -> Option<AxisValues> {
-        let size = |shape: &AxisValues| self.bind(shape).ok().map(|bound| bound.storage_bytes());
-        self.corner_shapes()
-            .into_iter()
-            .chain(self.odd_shapes())
-            .filter_map(|shape| size(&shape).map(|bytes| (bytes, shape)))
-            .min()
-            .map(|(_, shape)| shape)
-    }
 }
 
 fn within(bound: &Bound, limits: ShapeLimits) -> bool {

@@ -87,11 +87,6 @@ impl Task {
         &self.contract
     }
 
-    /// The file of the reference.
-    pub fn reference_path(&self) -> PathBuf {
-        self.dir.join(&self.contract.reference.source)
-    }
-
     /// One instance per assignment of the dtype variables, in the task's order.
     pub fn instances(&self) -> Vec<Instance> {
         let task = Arc::new(self.clone());
