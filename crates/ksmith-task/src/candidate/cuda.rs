@@ -28,14 +28,17 @@ pub struct CudaPlan {
 }
 
 impl CudaPlan {
+    /// Every step: those of the setup, then those of each variant.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.setup
+            .iter()
+            .chain(self.variants.iter().flat_map(|variant| &variant.steps))
+    }
+
     /// Name expressions of the kernels that the plan launches anywhere, each once, in order of first launch.
     pub fn kernels(&self) -> Vec<String> {
-        let steps = self
-            .setup
-            .iter()
-            .chain(self.variants.iter().flat_map(|variant| &variant.steps));
         let mut names: Vec<String> = Vec::new();
-        for step in steps {
+        for step in self.steps() {
             if let Step::Kernel(kernel) = step
                 && !names.contains(&kernel.name)
             {

@@ -5,6 +5,7 @@ mod flags;
 mod load;
 mod manifest;
 mod plan;
+mod plan_names;
 mod policy;
 mod sources;
 
@@ -20,7 +21,8 @@ pub use cuda::{
 };
 pub use flags::{FlagError, check_cpu_flag, check_cuda_flag};
 pub(crate) use manifest::CandidateDocument;
-pub use policy::{DEVICE_NAMES, PolicyError};
+pub use plan_names::DEVICE_NAMES;
+pub use policy::PolicyError;
 
 /// A candidate folder: manifest, sources, digest of both.
 #[derive(Debug, Clone, PartialEq, Serialize)]

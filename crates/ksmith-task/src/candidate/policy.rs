@@ -1,14 +1,11 @@
 //! Whether a candidate keeps to the task's policy.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::cuda::{Argument, CudaPlan, Step};
+use super::plan_names::check_plan;
 use super::{Candidate, Program};
 use crate::Instance;
 use crate::contract::Backend;
-use crate::expr::Expr;
-use crate::nearest::nearest;
 
 /// A breach of the task's policy; data about the candidate (gate `policy`), no fault of ours.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -61,9 +58,6 @@ impl PolicyError {
         }
     }
 }
-
-/// Variables that every expression of a launch plan may use, beside axes and dtype variables.
-pub const DEVICE_NAMES: [&str; 3] = ["sm_count", "blocks_per_sm", "max_shared"];
 
 impl Candidate {
     /// Checks languages, libraries, includes and the launch plan against the task's policy.
@@ -165,141 +159,6 @@ fn check_includes(candidate: &Candidate, file: &str, text: &str) -> Result<(), P
             }
             Some('<') => {}
             _ => return refuse("an include by macro hides what it reads".to_owned()),
-        }
-    }
-    Ok(())
-}
-
-fn check_plan(plan: &CudaPlan, instance: &Instance) -> Result<(), PolicyError> {
-    let contract = instance.task().contract();
-    let error = |key: &str, message: String| {
-        Err(PolicyError::Plan {
-            key: key.to_owned(),
-            message,
-        })
-    };
-    let tensors: BTreeSet<&str> = contract
-        .inputs
-        .iter()
-        .map(|input| input.name.as_str())
-        .chain(
-            contract
-                .outputs
-                .iter()
-                .filter(|output| output.inplace.is_none())
-                .map(|output| output.name.as_str()),
-        )
-        .collect();
-    let outputs: BTreeSet<&str> = contract
-        .outputs
-        .iter()
-        .map(|output| output.inplace.as_deref().unwrap_or(&output.name))
-        .collect();
-    let workspaces: BTreeSet<&str> = plan
-        .workspaces
-        .iter()
-        .map(|workspace| workspace.name.as_str())
-        .collect();
-    let maps: BTreeSet<&str> = plan.tensormaps.iter().map(|map| map.name.as_str()).collect();
-    let numbers: BTreeSet<&str> = contract
-        .axes
-        .iter()
-        .map(|axis| axis.name.as_str())
-        .chain(contract.scalars.iter().map(|scalar| scalar.name.as_str()))
-        .collect();
-    let in_expressions: BTreeSet<&str> = contract
-        .axes
-        .iter()
-        .map(|axis| axis.name.as_str())
-        .chain(contract.types.iter().map(|variable| variable.name.as_str()))
-        .chain(DEVICE_NAMES)
-        .collect();
-    if let Some(taken) = workspaces
-        .iter()
-        .chain(&maps)
-        .find(|name| tensors.contains(**name) || numbers.contains(**name))
-    {
-        return error("workspace", format!("the name `{taken}` is one of the task's"));
-    }
-    let unknown = |name: &str, known: &[&BTreeSet<&str>]| {
-        let near = nearest(name, known.iter().flat_map(|set| set.iter().copied()));
-        match near {
-            Some(near) => format!("there is no `{name}`; did you mean `{near}`?"),
-            None => format!("there is no `{name}`"),
-        }
-    };
-    let check_expr = |key: &str, expr: &Expr| match expr
-        .names()
-        .into_iter()
-        .find(|name| !in_expressions.contains(name))
-    {
-        Some(name) => error(key, unknown(name, &[&in_expressions])),
-        None => Ok(()),
-    };
-    for workspace in &plan.workspaces {
-        check_expr("workspace.bytes", &workspace.bytes)?;
-    }
-    for map in &plan.tensormaps {
-        if !tensors.contains(map.tensor.as_str()) && !workspaces.contains(map.tensor.as_str()) {
-            return error("tensormap.tensor", unknown(&map.tensor, &[&tensors, &workspaces]));
-        }
-        if workspaces.contains(map.tensor.as_str()) && map.dtype.is_none() {
-            return error(
-                "tensormap.dtype",
-                format!("a map of the workspace `{}` needs a dtype", map.tensor),
-            );
-        }
-        let parts = [&map.dims, &map.strides, &map.box_dims, &map.element_strides];
-        for expr in parts.into_iter().flatten() {
-            check_expr("tensormap", expr)?;
-        }
-    }
-    let has_static = contract.inputs.iter().any(|input| input.is_static);
-    if !plan.setup.is_empty() && !has_static {
-        return error("setup", "the task has no static input".to_owned());
-    }
-    for variant in &plan.variants {
-        if let Some(when) = &variant.when {
-            check_expr("variant.when", when)?;
-        }
-    }
-    for step in plan
-        .setup
-        .iter()
-        .chain(plan.variants.iter().flat_map(|variant| &variant.steps))
-    {
-        match step {
-            Step::Memset(memset) => {
-                let target = memset.target.as_str();
-                if !workspaces.contains(target) && !outputs.contains(target) {
-                    return error("step.memset", unknown(target, &[&workspaces, &outputs]));
-                }
-                if let Some(bytes) = &memset.bytes {
-                    check_expr("step.bytes", bytes)?;
-                }
-            }
-            Step::Kernel(kernel) => {
-                let sizes = kernel
-                    .grid
-                    .iter()
-                    .chain(&kernel.block)
-                    .chain(&kernel.cluster)
-                    .chain(&kernel.shared);
-                for expr in sizes {
-                    check_expr("step", expr)?;
-                }
-                for argument in &kernel.args {
-                    match argument {
-                        Argument::Value(_, expr) => check_expr("step.args", expr)?,
-                        Argument::Name(name) => {
-                            let sets = [&tensors, &workspaces, &maps, &numbers];
-                            if !sets.iter().any(|set| set.contains(name.as_str())) {
-                                return error("step.args", unknown(name, &sets));
-                            }
-                        }
-                    }
-                }
-            }
         }
     }
     Ok(())
