@@ -17,7 +17,7 @@ pub mod statistics;
 
 pub use audit::{Audit, Finding as AuditFinding, Severity, audit};
 pub use device::{Checked, compile_for_device};
-pub use judge::{DevFailure, DevTime, Effort, Halt, Judge, JudgeError, JudgeOptions};
+pub use judge::{DevFailure, DevTime, Effort, Halt, Judge, JudgeError, JudgeOptions, Ranking};
 
 #[cfg(test)]
 ksmith_box::intercept_tests!(ksmith_worker::intercept);

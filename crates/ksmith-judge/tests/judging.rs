@@ -102,6 +102,21 @@ fn an_honest_kernel_passes_every_gate() {
 }
 
 #[test]
+fn candidates_beside_each_other_are_ordered_by_their_times_and_a_wrong_one_has_a_code() {
+    let slow = "volatile float s = 0; for (int64_t i = 0; i < n; i++) { s = s + 1; z[i] = a * x[i] + y[i]; }";
+    let wrong = "for (int64_t i = 0; i < n; i++) z[i] = a * x[i] - y[i];";
+    let sources = [slow, HONEST, wrong].map(|body| candidate(&kernel(body)));
+    let candidates: Vec<Candidate> = sources.iter().map(|(_, candidate)| candidate.clone()).collect();
+    let ranking = with_judge(|judge| judge.beside(&candidates)).unwrap();
+    assert!(ranking.rounds >= 3, "{ranking:?}");
+    let [slow, honest, wrong] = &ranking.ratios[..] else {
+        panic!("{ranking:?}");
+    };
+    assert!(slow.clone().unwrap() * 1.5 < honest.clone().unwrap(), "{ranking:?}");
+    assert_eq!(wrong.clone().unwrap_err(), "slow/wrong-value");
+}
+
+#[test]
 fn a_syntax_error_is_data_of_gate_compile() {
     caught("int scale_add(", Gate::Compile, "error");
 }

@@ -75,6 +75,8 @@ entries! {
     Proposed = "proposed",
     /// A configuration left in screening, or went on to a full scoring.
     Screened = "screened",
+    /// The best of the quick pass were measured beside each other once more.
+    Shortlisted = "shortlisted",
     /// A candidate was compiled and analysed.
     Checked = "checked",
     /// A candidate was tested for correctness.

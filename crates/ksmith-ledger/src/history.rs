@@ -419,6 +419,7 @@ impl History {
         self.last_at = time.to_owned();
         match entry {
             Entry::RunOpened(_)
+            | Entry::Shortlisted(_)
             | Entry::AgentCall(_)
             | Entry::ToolCall(_)
             | Entry::Asked(_)

@@ -29,8 +29,8 @@ pub use body::{
     AgentCall, Answered, Arm, ArmTime, Asked, Audited, BenchStage, Benched, BudgetLimits, BudgetSpent,
     Checked, Closed, Committed, Confirmed, Decided, Demoted, Draft, FloorLine, Interrupted, ModelCall,
     ModelSent, NextEdit, Note, Outcome, Plan, PlanStep, ProcessGate, Profiled, Promoted, Proposed,
-    RaisedFinding, Resumed, ReviewAttempt, ReviewDetail, Reviewed, Role, RunOpened, Screened, Tested,
-    ToolCall, Torn, Waited, WorkloadGain,
+    RaisedFinding, Resumed, ReviewAttempt, ReviewDetail, Reviewed, Role, RunOpened, Screened, ShortlistEntry,
+    Shortlisted, Tested, ToolCall, Torn, Waited, WorkloadGain,
 };
 pub use canonical::canonical;
 pub use certificate::{

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 pub use judge::JudgeArena;
 pub(crate) use judge::from_judge;
-use ksmith_judge::Halt;
+use ksmith_judge::{Halt, Ranking};
 use ksmith_ledger::{Audited, Entry, RevealedSeed, SeedCommitment, Verdict};
 
 /// A candidate with its folder.
@@ -130,6 +130,12 @@ pub trait Arena {
     /// # Errors
     /// When the judge could not judge.
     fn screen(&mut self, candidate: &Entrant, field: &Field) -> Result<Screening, ArenaError>;
+
+    /// Times candidates beside the champion, interleaved in fresh workers: it orders them and proves nothing.
+    ///
+    /// # Errors
+    /// When the judge could not judge.
+    fn beside(&mut self, candidates: &[Entrant], field: &Field) -> Result<Ranking, ArenaError>;
 
     /// Every gate, the decision, and its confirmation.
     ///

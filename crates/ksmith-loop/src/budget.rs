@@ -56,6 +56,11 @@ pub enum Stop {
 }
 
 impl Stop {
+    /// The stop of this name, as it stands in records.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        serde_json::from_value(name.into()).ok()
+    }
+
     /// A sentence for people.
     pub fn sentence(self) -> &'static str {
         match self {

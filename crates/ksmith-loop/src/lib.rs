@@ -32,6 +32,7 @@ mod replay;
 mod resume;
 mod run;
 mod session;
+mod shortlist;
 pub mod step;
 mod steps;
 mod tuner;

@@ -34,13 +34,15 @@ pub enum Mechanism {
     Digest,
     /// Measured configurations are kept for later runs, and earlier ones seed this one.
     Cache,
+    /// The best of the quick pass are measured beside each other before the last scoring.
+    Shortlist,
     /// The champion is confirmed once more at the end, against baseline and flag control.
     Final,
 }
 
 impl Mechanism {
     /// Every mechanism, in the order in which a run meets them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Audit,
         Self::Draft,
         Self::Plan,
@@ -52,6 +54,7 @@ impl Mechanism {
         Self::Plateau,
         Self::Digest,
         Self::Cache,
+        Self::Shortlist,
         Self::Final,
     ];
 
@@ -69,6 +72,7 @@ impl Mechanism {
             Self::Plateau => "plateau",
             Self::Digest => "digest",
             Self::Cache => "cache",
+            Self::Shortlist => "shortlist",
             Self::Final => "final",
         }
     }

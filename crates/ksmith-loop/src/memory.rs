@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use ksmith_ledger::{
     Answered, Asked, Audited, Benched, Closed, Confirmed, Decided, Decision, Demoted, Draft, Entry, Gate,
-    ModelAccount, Plan, ProcessGate, Promoted, Proposed, Reviewed, Role, RunOpened, Screened, Speedup,
-    ToolCall, Verdict,
+    ModelAccount, Plan, ProcessGate, Promoted, Proposed, Reviewed, Role, RunOpened, Screened, Shortlisted,
+    Speedup, ToolCall, Verdict,
 };
 
 use crate::{Budget, Spent};
@@ -109,6 +109,8 @@ pub struct Memory {
     pub asked: Vec<(f64, Asked)>,
     /// Questions that are settled.
     pub answered: Vec<Answered>,
+    /// The best of the quick pass beside each other: once there is one, the rounds are over.
+    pub shortlist: Option<Shortlisted>,
     /// Promotions, oldest first.
     pub promotions: Vec<Promoted>,
     /// Champions that their last confirmation refused, oldest first.
@@ -314,6 +316,7 @@ impl Memory {
                     self.candidacy(id)?.screened = Some(screened.clone());
                 }
             }
+            Entry::Shortlisted(list) => self.shortlist = Some(list.clone()),
             Entry::Benched(benched) if benched.candidate == BASELINE => self.baseline = Some(benched.clone()),
             Entry::Decided(decided) => {
                 self.spent.candidates += 1;

@@ -201,6 +201,7 @@ fn timed(entry: &Entry) -> Option<(&'static str, f64)> {
     match entry {
         Entry::Audited(audited) => Some(("audit", audited.ms / 1e3)),
         Entry::Screened(screened) => Some(("screen", screened.ms / 1e3)),
+        Entry::Shortlisted(shortlisted) => Some(("shortlist", shortlisted.ms / 1e3)),
         Entry::Decided(decided) => Some(("score", gates(&decided.verdict.gates))),
         Entry::Reviewed(reviewed) => {
             let attempts = reviewed.detail.iter().flat_map(|detail| &detail.attempts);

@@ -25,6 +25,8 @@ pub enum Stage {
     Check,
     /// The quick pass.
     Screen,
+    /// The best of the quick pass beside each other.
+    Shortlist,
     /// Every gate, then the decision.
     Score,
     /// A reviewer reads.
@@ -49,6 +51,7 @@ impl Stage {
             Self::Propose => "propose",
             Self::Check => "check",
             Self::Screen => "screen",
+            Self::Shortlist => "shortlist",
             Self::Score => "score",
             Self::Review => "review",
             Self::Ask => "ask",

@@ -82,6 +82,7 @@ impl Session<'_> {
                 Step::FlagControl => self.propose_flag_control(),
                 Step::Propose => self.propose(),
                 Step::Screen(id) => self.screen(id),
+                Step::Shortlist(stop) => self.shortlist(*stop),
                 Step::Score(id) => self.score(id),
                 Step::Ask(id) => self.ask(id),
                 Step::ReviewCrown(id) => self.review_crown(id),

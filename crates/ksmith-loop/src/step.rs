@@ -7,7 +7,7 @@ use ksmith_agents::review::Occasion;
 use ksmith_ledger::{Decision, Role};
 
 use crate::memory::{Candidacy, Memory, fastest};
-use crate::{Mechanism, Mechanisms, Stop, course};
+use crate::{Mechanism, Mechanisms, Stop, course, shortlist};
 
 /// A direction is left after this many rounds without a gain (the KDA workflow's rule).
 pub const TRIES_PER_DIRECTION: u64 = 5;
@@ -44,6 +44,8 @@ pub enum Step {
     Propose,
     /// Quick pass of a candidate.
     Screen(String),
+    /// Measure the best of the quick pass beside each other, since the rounds are over.
+    Shortlist(Stop),
     /// Full pass of a candidate.
     Score(String),
     /// Wait for a person's answer.
@@ -99,9 +101,10 @@ pub fn next(memory: &Memory, on: &Mechanisms, now: Now) -> Step {
             Step::Promote(id)
         };
     }
-    // A last confirmation is only begun after the rounds: once there is one, nothing new is proposed.
-    if !memory.finals.is_empty() {
-        let stop = stop_of_budget(memory, on, now).unwrap_or(Stop::Exhausted);
+    // Shortlist and last confirmation are only begun after the rounds: then nothing new is proposed.
+    if memory.shortlist.is_some() || !memory.finals.is_empty() {
+        let listed = memory.shortlist.as_ref().and_then(|list| Stop::named(&list.stop));
+        let stop = listed.or_else(|| stop_of_budget(memory, on, now)).unwrap_or(Stop::Exhausted);
         return finish(memory, on, now, stop);
     }
     if let Some(stop) = stop_of_budget(memory, on, now) {
@@ -217,6 +220,9 @@ fn stop_of_budget(memory: &Memory, on: &Mechanisms, now: Now) -> Option<Stop> {
     let mut budget = memory.budget();
     if memory.champion().is_some() {
         budget.wall_s -= reserve_s(memory, on);
+        if shortlist::is_due(memory, on) {
+            budget.wall_s -= shortlist::SECONDS + scoring_s(memory);
+        }
     }
     budget.stop(&spent)
 }
@@ -231,9 +237,31 @@ fn has_time_to_score(memory: &Memory, on: &Mechanisms, now: Now) -> bool {
     spent_s(memory, now) + scoring_s(memory) + reserve <= memory.budget().wall_s
 }
 
+/// What is left of the quick pass gets a last chance where there is time for it, a scoring, and a last confirmation.
+fn last_chance(memory: &Memory, on: &Mechanisms, now: Now, stop: Stop) -> Option<Step> {
+    if !memory.finals.is_empty() || stop == Stop::NeedsHuman || memory.baseline.is_none() {
+        return None;
+    }
+    let left = memory.budget().wall_s - spent_s(memory, now);
+    let scorings = 2.0 * scoring_s(memory);
+    match &memory.shortlist {
+        None if shortlist::is_due(memory, on) && left >= shortlist::SECONDS + scorings => {
+            Some(Step::Shortlist(stop))
+        }
+        Some(list) if left >= scorings && memory.spent.candidates < memory.budget().candidates => {
+            let next = shortlist::next(memory, list)?;
+            Some(Step::Score(next.proposed.candidate.clone()))
+        }
+        None | Some(_) => None,
+    }
+}
+
 /// A champion is confirmed once more where there is time for it. What its last confirmation says decides: a refusal
 /// takes the promotion back, no statement leaves it, and the one before it gets its own.
 fn finish(memory: &Memory, on: &Mechanisms, now: Now, stop: Stop) -> Step {
+    if let Some(step) = last_chance(memory, on, now, stop) {
+        return step;
+    }
     let Some(champion) = memory.champion() else {
         return Step::Close(stop);
     };
@@ -295,7 +323,7 @@ fn next_of_round(memory: &Memory, on: &Mechanisms) -> Option<Step> {
 
 /// Whether a full scoring got as far as a gain: then the rest of its round, which looked slower, is not scored. A
 /// failed gate says nothing of the others.
-fn is_measured(candidate: &Candidacy) -> bool {
+pub(crate) fn is_measured(candidate: &Candidacy) -> bool {
     candidate
         .decided
         .as_ref()

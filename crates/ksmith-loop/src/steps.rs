@@ -9,6 +9,7 @@ mod judge;
 mod process;
 mod propose;
 mod review;
+mod shortlist;
 
 pub use ask::answer;
 pub(crate) use close::write_files;

@@ -1,5 +1,6 @@
 //! The gates: in the order in which a scoring runs them.
 
+mod beside;
 mod bounds;
 mod clocks;
 mod compile;
@@ -25,6 +26,7 @@ mod screen;
 mod smoke;
 mod state;
 
+pub(crate) use beside::{Beside, Common};
 pub(crate) use bounds::{bounds, poison};
 pub(crate) use clocks::clocks;
 pub(crate) use compile::{build, compile};

@@ -1,5 +1,6 @@
 //! The judge as the loop sees it: open for one task instance, then screen and score candidates.
 
+mod beside;
 mod corpus;
 mod dev;
 mod error;
@@ -10,6 +11,7 @@ mod session;
 mod timing;
 mod verdict;
 
+pub use beside::Ranking;
 pub use dev::{DevFailure, DevTime};
 pub use error::JudgeError;
 pub use halt::Halt;

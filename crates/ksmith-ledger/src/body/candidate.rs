@@ -89,6 +89,37 @@ pub struct Screened {
     pub ms: f64,
 }
 
+/// The rounds have ended, and the best of the quick pass that were not scored ran once more, beside each other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Shortlisted {
+    /// Why the rounds ended.
+    pub stop: String,
+    /// The champion they ran beside; absent means the baseline.
+    #[serde(default)]
+    pub champion: Option<String>,
+    /// How often each ran; zero where nothing could be measured.
+    pub rounds: u32,
+    /// Each of them, in the order of the quick pass.
+    pub entries: Vec<ShortlistEntry>,
+    /// Wall time in milliseconds.
+    pub ms: f64,
+}
+
+/// One candidate of a shortlist.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ShortlistEntry {
+    /// The candidate.
+    pub candidate: String,
+    /// What the quick pass makes of it over the champion; never a claim.
+    pub quick: f64,
+    /// Median ratio over the champion; never a claim.
+    #[serde(default)]
+    pub ratio: Option<f64>,
+    /// Stable `gate/cause` string where it failed.
+    #[serde(default)]
+    pub code: Option<String>,
+}
+
 /// A candidate was compiled and analysed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Checked {

@@ -11,7 +11,8 @@ mod run;
 
 pub use call::{AgentCall, ModelCall, ModelSent, ToolCall};
 pub use candidate::{
-    Checked, Confirmed, Decided, Demoted, Profiled, Promoted, Proposed, Role, Screened, Tested,
+    Checked, Confirmed, Decided, Demoted, Profiled, Promoted, Proposed, Role, Screened, ShortlistEntry,
+    Shortlisted, Tested,
 };
 pub use measure::{Arm, ArmTime, BenchStage, Benched, FloorLine, WorkloadGain};
 pub use review::{

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use ksmith_judge::{Halt, Judge, JudgeError, JudgeOptions};
+use ksmith_judge::{Halt, Judge, JudgeError, JudgeOptions, Ranking};
 use ksmith_ledger::{Audited, BenchStage, Decision, ObjectStore, RevealedSeed, SeedCommitment, Verdict};
 use ksmith_task::{Backend, Candidate, Instance, chain};
 
@@ -181,6 +181,12 @@ impl Arena for JudgeArena {
                 evidence::lesson(&verdict)
             },
         })
+    }
+
+    fn beside(&mut self, candidates: &[Entrant], field: &Field) -> Result<Ranking, ArenaError> {
+        self.set(field)?;
+        let candidates = candidates.iter().map(load).collect::<Result<Vec<_>, _>>()?;
+        self.judge.beside(&candidates).map_err(from_judge)
     }
 
     fn score(&mut self, candidate: &Entrant, field: &Field) -> Result<Evidence, ArenaError> {

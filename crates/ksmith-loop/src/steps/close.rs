@@ -9,7 +9,7 @@ use crate::{Event, Mechanism, RunError, Stage, Stop, step};
 
 impl Session<'_> {
     pub(crate) fn close(&mut self, stop: Stop) -> Result<(), RunError> {
-        if self.memory.stop.is_none() {
+        if self.memory.stop.is_none() && self.memory.shortlist.is_none() {
             self.progress.event(&Event::Stopped(stop));
         }
         self.stage(Stage::Close, None);

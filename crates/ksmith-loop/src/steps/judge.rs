@@ -213,7 +213,9 @@ impl Session<'_> {
 
     pub(crate) fn confirm(&mut self, id: &str, stop: Stop) -> Result<(), RunError> {
         if self.memory.stop.is_none() {
-            self.progress.event(&Event::Stopped(stop));
+            if self.memory.shortlist.is_none() {
+                self.progress.event(&Event::Stopped(stop));
+            }
             self.append(Note {
                 text: stop.sentence().to_owned(),
                 data: serde_json::json!({ "stop": stop }),

@@ -156,6 +156,26 @@ fn the_last_confirmation_fits_into_the_wall_time_or_is_left_out() {
 }
 
 #[test]
+fn the_shortlist_leaves_time_for_a_scoring_and_the_last_confirmation() {
+    let mut memory = promoted();
+    let champion = memory.champion().unwrap().proposed.candidate.clone();
+    let mut second = memory.champion().unwrap().clone();
+    second.proposed.candidate = "second".into();
+    second.decided = None;
+    memory.candidates.push(second);
+    let on = "screen,plateau,shortlist,final".parse().unwrap();
+    let mut at = |spent: f64| {
+        memory.spent.wall_s = spent;
+        next(&memory, &on, Now::default())
+    };
+    assert_eq!(at(69.0), Step::Propose);
+    // 5 s and a scoring more than the last confirmation needs.
+    assert_eq!(at(70.0), Step::Shortlist(Stop::Wall));
+    assert_eq!(at(75.0), Step::Shortlist(Stop::Wall));
+    assert_eq!(at(75.1), Step::Final(champion, Stop::Wall));
+}
+
+#[test]
 fn a_step_that_outlasts_the_wall_time_is_halted_and_does_not_count() {
     const ROUNDS: &[Round] = &[("one", &["a speed 2.0"])];
     let home = Home::new();

@@ -1,6 +1,6 @@
 //! A judge and a writer that follow a script: what a candidate is worth stands in its own source.
 //!
-//! A source says `speed 2.0` (over the baseline) and may say `fails GATE/CAUSE` (full pass) or `leaves GATE/CAUSE`
+//! A source says `speed 2.0` (over the baseline) and may say `looks 2.2` (what the quick pass takes it for), `fails GATE/CAUSE` (full pass) or `leaves GATE/CAUSE`
 //! (quick pass), `unstated` (the machine allows no statement), `final-noisy` and `final-fails GATE/CAUSE` (last
 //! confirmation). That tests the loop's decisions without compilers and clocks.
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ksmith_judge::Halt;
+use ksmith_judge::{Halt, Ranking};
 use ksmith_ledger::{
     Audited, Decision, Entry, Gate, GateOutcome, GateResult, RevealedSeed, Scope, SeedCommitment, Speedup,
     Verdict, read_records,
@@ -41,6 +41,7 @@ pub(crate) struct Hooks {
 /// What the source of a candidate is worth over the baseline; `None` where it fails the quick pass.
 pub(crate) type Speeds = Arc<dyn Fn(&str) -> Option<f64> + Send + Sync>;
 
+#[derive(Clone)]
 pub(crate) struct Script {
     pub(crate) rounds: &'static [Round],
     pub(crate) hooks: Hooks,
@@ -266,12 +267,26 @@ impl Arena for ScriptedArena {
         };
         Ok(Screening {
             kept: code.is_none(),
-            ratio: code
-                .is_none()
-                .then(|| self.speed(Some(candidate)) / self.speed(field.champion.as_ref())),
+            ratio: code.is_none().then(|| {
+                let looks = after(&text, "looks ").and_then(|speed| speed.parse().ok());
+                looks.unwrap_or_else(|| self.speed(Some(candidate))) / self.speed(field.champion.as_ref())
+            }),
             digest: code.clone().unwrap_or_default(),
             code,
             ms: 1.0,
+        })
+    }
+
+    fn beside(&mut self, candidates: &[Entrant], field: &Field) -> Result<Ranking, ArenaError> {
+        self.ask("beside", &candidates[0]);
+        self.is_halted()?;
+        let champion = self.speed(field.champion.as_ref());
+        Ok(Ranking {
+            rounds: 5,
+            ratios: candidates
+                .iter()
+                .map(|candidate| Ok(self.speed(Some(candidate)) / champion))
+                .collect(),
         })
     }
 

@@ -165,6 +165,17 @@ fn gist(entry: &ksmith_ledger::Entry) -> String {
                 (None, None) => "stays".to_owned(),
             }
         ),
+        Entry::Shortlisted(shortlisted) => format!(
+            "{} beside each other, {} rounds{}",
+            shortlisted.entries.len(),
+            shortlisted.rounds,
+            shortlisted
+                .entries
+                .iter()
+                .filter_map(|entry| Some((entry.ratio?, &entry.candidate)))
+                .max_by(|a, b| a.0.total_cmp(&b.0))
+                .map_or_else(String::new, |(ratio, best)| format!(", best {best}: {ratio:.3}x"))
+        ),
         Entry::Checked(checked) => of_gates(&checked.candidate, checked.code.as_deref()),
         Entry::Tested(tested) => of_gates(&tested.candidate, tested.code.as_deref()),
         Entry::Benched(benched) => format!(
