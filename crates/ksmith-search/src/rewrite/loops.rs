@@ -3,17 +3,18 @@
 //! A loop is marked when all of this can be read off its syntax:
 //! it counts one variable upwards; it has no jump out and calls nothing but pure functions; every scalar that it changes
 //! is declared inside or is a plain reduction; every array that it writes is accessed at one and the same index, which
-//! moves with the loop variable. Parameters do not overlap by contract.
+//! moves with the loop variable. No other array that it touches may be the same memory ([`super::alias`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tree_sitter::Node;
 
+use super::alias::{Aliases, base};
 use super::edit::Edits;
 use super::source::Source;
 
 /// Functions without side effects that a vectorised loop may call.
-const PURE: [&str; 20] = [
+pub(super) const PURE: [&str; 20] = [
     "expf",
     "exp",
     "logf",
@@ -37,10 +38,11 @@ const PURE: [&str; 20] = [
 ];
 
 /// Marks what may be marked; returns how many loops.
-pub(super) fn mark(source: &Source<'_>, edits: &mut Edits) -> usize {
+pub(super) fn mark(source: &Source<'_>, entry: &str, edits: &mut Edits) -> usize {
     let mut marked = 0;
     for node in source.innermost_loops() {
-        let Some(reductions) = independent(source, node) else {
+        let aliases = Aliases::around(source, node, entry);
+        let Some(reductions) = aliases.and_then(|aliases| independent(source, node, &aliases)) else {
             continue;
         };
         let mut pragma = String::from("\n#pragma omp simd");
@@ -78,25 +80,10 @@ pub(super) fn counter<'a>(source: &Source<'a>, node: Node<'_>) -> Option<&'a str
 type Reductions = BTreeMap<&'static str, BTreeSet<String>>;
 
 /// The reductions of an independent loop; `None` where independence cannot be shown.
-fn independent(source: &Source<'_>, node: Node<'_>) -> Option<Reductions> {
+fn independent<'a>(source: &Source<'a>, node: Node<'_>, aliases: &Aliases<'a>) -> Option<Reductions> {
     let variable = counter(source, node)?;
     let body = node.child_by_field_name("body")?;
-    let jumps = [
-        "break_statement",
-        "goto_statement",
-        "return_statement",
-        "continue_statement",
-        "labeled_statement",
-    ];
-    if jumps.iter().any(|kind| !source.all(body, kind).is_empty()) {
-        return None;
-    }
-    let calls = source.all(body, "call_expression");
-    let pure = |call: &Node<'_>| {
-        call.child_by_field_name("function")
-            .is_some_and(|name| PURE.contains(&source.text_of(name)))
-    };
-    if !calls.iter().all(pure) || !source.all(body, "pointer_expression").is_empty() {
+    if jumps(source, body) || !calls_pure(source, body) || !source.all(body, "pointer_expression").is_empty() {
         return None;
     }
     if !source.all(body, "update_expression").is_empty() || !source.all(body, "field_expression").is_empty() {
@@ -117,7 +104,7 @@ fn independent(source: &Source<'_>, node: Node<'_>) -> Option<Reductions> {
         inside.extend(plain.map(|name| source.text_of(name).to_owned()));
     }
     let mut reductions = Reductions::new();
-    let mut written: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut written: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for assignment in source.all(body, "assignment_expression") {
         let left = assignment.child_by_field_name("left")?;
         match left.kind() {
@@ -132,7 +119,10 @@ fn independent(source: &Source<'_>, node: Node<'_>) -> Option<Reductions> {
             "subscript_expression" => {
                 let array = source.text_of(left.child_by_field_name("argument")?);
                 let index = source.text_of(left.child_by_field_name("index")?);
-                written.entry(array).or_default().insert(index);
+                written
+                    .entry((base(source, left)?, array))
+                    .or_default()
+                    .insert(index);
             }
             _ => return None,
         }
@@ -140,11 +130,27 @@ fn independent(source: &Source<'_>, node: Node<'_>) -> Option<Reductions> {
     if reductions.is_empty() && written.is_empty() {
         return None;
     }
-    for (array, indices) in &written {
+    let condition = node.child_by_field_name("condition")?;
+    let is_fixed = |name: &String| !mentions(source, condition, name);
+    if !reductions.values().flatten().all(is_fixed) {
+        return None;
+    }
+    for ((name, array), indices) in &written {
         for access in source.all(body, "subscript_expression") {
-            if source.text_of(access.child_by_field_name("argument")?) == *array {
+            // The row of a two-dimensional access is no access of its own.
+            if access.parent().is_some_and(|outer| {
+                outer.kind() == "subscript_expression" && outer.child_by_field_name("argument") == Some(access)
+            }) {
+                continue;
+            }
+            let accessed = base(source, access)?;
+            if accessed != *name && aliases.may_overlap(accessed, name) {
+                return None;
+            }
+            if accessed == *name {
                 let index = source.text_of(access.child_by_field_name("index")?);
-                if !indices.contains(index) || indices.len() != 1 {
+                let same = source.text_of(access.child_by_field_name("argument")?) == *array;
+                if !same || !indices.contains(index) || indices.len() != 1 {
                     return None;
                 }
             }
@@ -154,6 +160,79 @@ fn independent(source: &Source<'_>, node: Node<'_>) -> Option<Reductions> {
         }
     }
     Some(reductions)
+}
+
+/// Whether a name occurs below `node`.
+pub(super) fn mentions(source: &Source<'_>, node: Node<'_>, name: &str) -> bool {
+    source
+        .all(node, "identifier")
+        .into_iter()
+        .any(|word| source.text_of(word) == name)
+}
+
+/// Whether control may leave `node` other than at its end.
+pub(super) fn jumps(source: &Source<'_>, node: Node<'_>) -> bool {
+    [
+        "break_statement",
+        "goto_statement",
+        "return_statement",
+        "continue_statement",
+        "labeled_statement",
+    ]
+    .iter()
+    .any(|kind| !source.all(node, kind).is_empty())
+}
+
+/// Whether everything called below `node` is without side effects.
+pub(super) fn calls_pure(source: &Source<'_>, node: Node<'_>) -> bool {
+    source.all(node, "call_expression").into_iter().all(|call| {
+        call.child_by_field_name("function")
+            .is_some_and(|name| PURE.contains(&source.text_of(name)))
+    })
+}
+
+/// The statements of a body, whether in braces or not, without comments.
+pub(super) fn statements<'t>(body: Node<'t>) -> Vec<Node<'t>> {
+    if body.kind() != "compound_statement" {
+        return vec![body];
+    }
+    let mut cursor = body.walk();
+    body.named_children(&mut cursor)
+        .filter(|node| node.kind() != "comment")
+        .collect()
+}
+
+/// The first value of a counter that is declared in the head of its loop.
+pub(super) fn first_value<'a>(source: &Source<'a>, node: Node<'_>) -> Option<&'a str> {
+    let initializer = node
+        .child_by_field_name("initializer")
+        .filter(|initializer| initializer.kind() == "declaration")?;
+    let declarators = source.all(initializer, "init_declarator");
+    let [declarator] = declarators.as_slice() else {
+        return None;
+    };
+    let value = declarator.child_by_field_name("value")?;
+    is_plain(source, value).then(|| source.text_of(value))
+}
+
+/// The limit of a counter that stays below it.
+pub(super) fn limit<'t>(source: &Source<'_>, node: Node<'t>) -> Option<Node<'t>> {
+    let condition = node.child_by_field_name("condition")?;
+    let right = condition.child_by_field_name("right")?;
+    (source.text_of(condition.child_by_field_name("operator")?) == "<" && is_plain(source, right)).then_some(right)
+}
+
+/// Whether an expression changes nothing, calls nothing and reads no memory.
+pub(super) fn is_plain(source: &Source<'_>, node: Node<'_>) -> bool {
+    [
+        "assignment_expression",
+        "update_expression",
+        "call_expression",
+        "subscript_expression",
+        "pointer_expression",
+    ]
+    .iter()
+    .all(|kind| source.all(node, kind).is_empty())
 }
 
 /// Whether an index is the loop variable plus terms that do not change in the loop.

@@ -1,8 +1,11 @@
 //! Rewrites of the baseline's own source, for operators without a structure.
 //!
 //! A rewrite changes text and flags; what it may change is decided on the syntax tree and only where independence can
-//! be shown ([`loops`]). Rewrites that change rounding are proposed too: the judge says whether they keep the tolerance.
+//! be shown ([`loops`], [`alias`]). Rewrites that change rounding are proposed too: the judge says whether they keep the tolerance.
 
+mod alias;
+mod borders;
+mod counts;
 mod edit;
 mod interchange;
 mod loops;
@@ -62,6 +65,8 @@ struct Recipe {
     narrow_sums: bool,
     interchange: bool,
     several_tables: bool,
+    borders: bool,
+    narrow_counts: bool,
 }
 
 struct Plan {
@@ -79,6 +84,8 @@ const NOTHING: Recipe = Recipe {
     narrow_sums: false,
     interchange: false,
     several_tables: false,
+    borders: false,
+    narrow_counts: false,
 };
 const SIMD: Recipe = Recipe {
     restrict: true,
@@ -101,7 +108,7 @@ const WIDE_FLAGS: &[&str] = &[
 ];
 
 /// Rewrites of loops, the most promising first. One that changes nothing is left out.
-const LOOP_PLANS: [Plan; 11] = [
+const LOOP_PLANS: [Plan; 15] = [
     Plan {
         label: "tables",
         idea: "A table of counts is kept once per turn of an unrolled loop, so that no turn waits for another's store.",
@@ -123,6 +130,40 @@ const LOOP_PLANS: [Plan; 11] = [
             ..NOTHING
         },
         flags: &["-funroll-loops"],
+    },
+    Plan {
+        label: "counts",
+        idea: "Counters are kept in 16 bits within blocks, so that narrow elements are not widened to the counter's type.",
+        predicted: 3.0,
+        recipe: Recipe {
+            narrow_counts: true,
+            ..SIMD
+        },
+        flags: VECTOR_FLAGS,
+    },
+    Plan {
+        label: "counts-wide",
+        idea: "Counters of 16 bits within blocks, on the widest registers.",
+        predicted: 3.5,
+        recipe: Recipe {
+            narrow_counts: true,
+            ..SIMD
+        },
+        flags: WIDE_FLAGS,
+    },
+    Plan {
+        label: "borders",
+        idea: "What one loop writes and the next overwrites is not written.",
+        predicted: 1.8,
+        recipe: Recipe { borders: true, ..SIMD },
+        flags: VECTOR_FLAGS,
+    },
+    Plan {
+        label: "borders-wide",
+        idea: "What one loop writes and the next overwrites is not written; widest registers.",
+        predicted: 2.0,
+        recipe: Recipe { borders: true, ..SIMD },
+        flags: WIDE_FLAGS,
     },
     Plan {
         label: "interchange",
@@ -299,9 +340,15 @@ pub(crate) fn directions(baseline: &Candidate, contract: &Contract) -> Vec<(Dire
     let tables = tables(contract);
     let mut loops: Vec<Rewrite> = Vec::new();
     for plan in &LOOP_PLANS {
-        let recipe = Recipe {
-            restrict: plan.recipe.restrict && !overlapping,
-            ..plan.recipe
+        // What is shown of loops rests on parameters that do not overlap.
+        let recipe = if overlapping {
+            Recipe {
+                polynomial_exp: plan.recipe.polynomial_exp,
+                narrow_sums: plan.recipe.narrow_sums,
+                ..NOTHING
+            }
+        } else {
+            plan.recipe
         };
         let sources: Option<Vec<_>> = original
             .iter()
@@ -374,12 +421,14 @@ fn apply(text: &str, entry: &str, recipe: Recipe, tables: &BTreeMap<usize, usize
     if recipe.several_tables {
         text = ways::several(&Source::parse(&text)?, entry, tables)?;
     }
+    if recipe.borders {
+        text = borders::only(&Source::parse(&text)?, entry)?;
+    }
+    if recipe.narrow_counts {
+        text = counts::narrowed(&Source::parse(&text)?, entry)?;
+    }
     if recipe.interchange {
-        let source = Source::parse(&text)?;
-        match interchange::strips(&source) {
-            Some(rewritten) => text = rewritten,
-            None => return None,
-        }
+        text = interchange::strips(&Source::parse(&text)?, entry)?;
     }
     if recipe.polynomial_exp {
         text = math::polynomial_exp(&Source::parse(&text)?)?;
@@ -393,8 +442,8 @@ fn apply(text: &str, entry: &str, recipe: Recipe, tables: &BTreeMap<usize, usize
         source.restrict_parameters(entry, &mut edits);
     }
     if recipe.simd {
-        let marked = loops::mark(&source, &mut edits);
-        if marked == 0 && !recipe.polynomial_exp && !recipe.interchange {
+        let marked = loops::mark(&source, entry, &mut edits);
+        if marked == 0 && !recipe.polynomial_exp && !recipe.interchange && !recipe.borders {
             return None;
         }
     }

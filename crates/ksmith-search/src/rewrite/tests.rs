@@ -113,6 +113,143 @@ fn text_that_is_not_c_is_left_alone() {
     );
 }
 
+#[test]
+fn arrays_that_may_be_the_same_memory_are_not_independent() {
+    for (body, independent) in [
+        ("float *z = y + 1; for (int i = 0; i < n; i++) y[i] = z[i];", false),
+        ("float *z = y + 1; for (int i = 0; i < n; i++) z[i] = x[i];", true),
+        ("const float *z = x + n; for (int i = 0; i < n; i++) y[i] = z[i];", true),
+        ("float *z; z = y; for (int i = 0; i < n; i++) z[i] = y[i + 1];", false),
+        ("float *z[2] = {y, y + 1}; for (int i = 0; i < n; i++) y[i] = z[1][i];", false),
+        ("for (int i = 0; i < n; i++) { y[i] = 1; n -= 1; }", false),
+    ] {
+        let text = format!("void f(const float *x, float *y, int n) {{ {body} }}");
+        assert_eq!(marked(&text).is_some(), independent, "{body}");
+    }
+    // Only the entry's parameters are known not to overlap.
+    for (parameters, independent) in [("const float *x, float *y", false), ("const float *restrict x, float *restrict y", true)] {
+        let text = format!(
+            "static void g({parameters}, int n) {{ for (int i = 0; i < n; i++) y[i] = x[i]; }}
+            void f(const float *x, float *y, int n) {{ g(y, y + 1, n); }}"
+        );
+        assert_eq!(marked(&text).is_some_and(|text| text.contains("#pragma")), independent, "{parameters}");
+    }
+}
+
+fn interchanged(text: &str) -> Option<String> {
+    let recipe = Recipe {
+        interchange: true,
+        ..NOTHING
+    };
+    apply(text, "f", recipe, &none())
+}
+
+#[test]
+fn nests_maxima_and_declared_values_are_interchanged_too() {
+    for (body, found) in [
+        (
+            "float s = 0; for (int a = 0; a < 3; a++) for (int b = 0; b < 3; b++) s += x[a * n + b + j] * w[a * 3 + b]; y[j] = s;",
+            "s_strip[j - j_strip] += x[a * n + b + j] * w[a * 3 + b];",
+        ),
+        (
+            "float m = x[j]; for (int a = 1; a < 9; a++) if (x[a * n + j] > m) m = x[a * n + j]; y[j] = m;",
+            "if (x[a * n + j] > m_strip[j - j_strip]) m_strip[j - j_strip] = x[a * n + j];",
+        ),
+        (
+            "float s = 0; for (int a = 0; a < 9; a++) { float d = x[a] - w[a * n + j]; s += d * d; } y[j] = sqrtf(s);",
+            "{ float d = x[a] - w[a * n + j]; s_strip[j - j_strip] += d * d; }",
+        ),
+        (
+            "float s = 0; for (int a = 0; a < 9; a++) s += x[a * n + j]; y[j] = y[j] + s;",
+            "y[j] = y[j] + s_strip[j - j_strip];",
+        ),
+    ] {
+        let text = format!("void f(const float *x, const float *w, float *y, int n) {{ for (int j = 0; j < n; j++) {{ {body} }} }}");
+        let rewritten = interchanged(&text).unwrap_or_else(|| panic!("{body}"));
+        assert!(rewritten.contains(found), "{rewritten}");
+    }
+    for body in [
+        "float s = 0; for (int a = 0; a < j; a++) s += x[a * n + j]; y[j] = s;",
+        "float s = 0; for (int a = 0; a < 9; a++) s += y[a]; y[j] = s;",
+        "float s = 0; for (int a = 0; a < 9; a++) { y[a] = 1; s += x[a]; } y[j] = s;",
+        "float s = 0; for (int a = 0; a < 9; a++) { if (x[a] > 1) break; s += x[a]; } y[j] = s;",
+        "float s = 0; for (int a = 0; a < 9; a++) s += x[a] * s; y[j] = s;",
+        "float s = 0; for (int a = 0; a < 9; a++) if (x[a] > s) s = w[a]; y[j] = s;",
+        "float s = 0; for (int a = 0; a < next(); a++) s += x[a]; y[j] = s;",
+    ] {
+        let text = format!("void f(const float *x, const float *w, float *y, int n) {{ for (int j = 0; j < n; j++) {{ {body} }} }}");
+        assert_eq!(interchanged(&text), None, "{body}");
+    }
+}
+
+fn counted(text: &str) -> Option<String> {
+    let recipe = Recipe {
+        narrow_counts: true,
+        ..NOTHING
+    };
+    apply(text, "f", recipe, &none())
+}
+
+#[test]
+fn counters_are_narrowed_within_blocks() {
+    let text = "void f(const char *x, long *y, int n) { long a = 0, b = 0; \
+        for (int i = 0; i < n; i++) { if (x[i] > 3) a += 2; else b++; if (x[i] == 9) ++a; } y[0] = a; y[1] = b; }";
+    let found = counted(text).expect("two counters");
+    for piece in [
+        "i_block += 21824)",
+        "unsigned short a_part = 0, b_part = 0;",
+        "a_part += 2; else b_part += 1; if (x[i] == 9) a_part += 1;",
+        "a += a_part; b += b_part;",
+    ] {
+        assert!(found.contains(piece), "{piece} in {found}");
+    }
+    for change in [
+        "a += x[i];",
+        "{ a += 1; y[i] = a; }",
+        "{ if (x[i]) break; a += 1; }",
+        "{ a += 1; n += 1; }",
+        "a += 5000;",
+        "{ int *p = &c; c += 1; }",
+        "z += 1;",
+    ] {
+        let text = format!(
+            "int z; void f(const char *x, long *y, int n) {{ long a = 0; int c = 0; for (int i = 0; i < n; i++) {change} y[0] = a + c; }}"
+        );
+        assert_eq!(counted(&text), None, "{change}");
+    }
+}
+
+fn bordered(text: &str) -> Option<String> {
+    let recipe = Recipe {
+        borders: true,
+        ..NOTHING
+    };
+    apply(text, "f", recipe, &none())
+}
+
+#[test]
+fn what_is_overwritten_is_not_written_first() {
+    let body = "for (long i = 0; i < h * w; i++) y[i] = x[i] * 2; \
+        for (long i = 1; i < h - 1; i++) for (long j = 2; j < w; j++) { float l = x[i * w + j - 1]; y[i * w + j] = l; }";
+    let text = format!("void f(const float *x, float *y, long h, long w) {{ {body} }}");
+    let found = bordered(&text).expect("a border");
+    assert!(found.contains("y[i_row * w + i_col] = x[(i_row * w + i_col)] * 2;"), "{found}");
+    assert!(found.contains("i_row >= 1 && i_row < h - 1"), "{found}");
+    for (from, to) in [
+        ("= l;", "= l + y[0];"),
+        ("= l;", "+= l;"),
+        ("= x[i] * 2", "= y[i] * 2"),
+        ("i < h * w", "i < h * 2"),
+        ("j < w;", "j < w + 1;"),
+        ("j = 2;", "j = h;"),
+        ("y[i * w + j] = l;", "if (l > 0) y[i * w + j] = l;"),
+        ("y[i * w + j] = l;", "y[j * w + i] = l;"),
+        ("float l", "if (x[j] > 1) break; float l"),
+    ] {
+        assert_eq!(bordered(&text.replace(from, to)), None, "{to}");
+    }
+}
+
 fn several(text: &str) -> Option<String> {
     let recipe = Recipe {
         several_tables: true,

@@ -12,9 +12,10 @@ use std::collections::BTreeMap;
 
 use tree_sitter::Node;
 
+use super::alias::{Aliases, is_alone};
 use super::edit::Edits;
-use super::interchange::{mentions, replaced};
-use super::loops::counter;
+use super::interchange::replaced;
+use super::loops::{counter, first_value, limit, mentions};
 use super::source::Source;
 
 /// Tables, and turns per iteration.
@@ -22,7 +23,7 @@ const WAYS: usize = 4;
 /// Larger tables would leave the first-level cache when kept [`WAYS`] times.
 pub(super) const MOST: usize = 1024;
 /// C types whose sums do not depend on the order (unsigned or too wide to overflow in practice).
-const WHOLE: [&str; 8] = [
+pub(super) const WHOLE: [&str; 8] = [
     "int64_t", "uint64_t", "int32_t", "uint32_t", "int", "unsigned", "long", "size_t",
 ];
 
@@ -32,7 +33,8 @@ pub(super) fn several(source: &Source<'_>, entry: &str, tables: &BTreeMap<usize,
     let known = parameters(source, entry, tables);
     let mut edits = Edits::default();
     for node in source.innermost_loops() {
-        if let Some(text) = rewritten(source, node, &known) {
+        let aliases = Aliases::around(source, node, entry).filter(|aliases| aliases.is_entry);
+        if let Some(text) = aliases.and_then(|aliases| rewritten(source, node, &known, &aliases)) {
             edits.replace(node.byte_range(), text);
         }
     }
@@ -68,17 +70,15 @@ fn parameters<'a>(
     known
 }
 
-fn rewritten(source: &Source<'_>, node: Node<'_>, known: &BTreeMap<&str, (&str, usize)>) -> Option<String> {
+fn rewritten<'a>(
+    source: &Source<'a>,
+    node: Node<'_>,
+    known: &BTreeMap<&'a str, (&'a str, usize)>,
+    aliases: &Aliases<'a>,
+) -> Option<String> {
     let variable = counter(source, node)?;
-    let condition = node.child_by_field_name("condition")?;
-    if source.text_of(condition.child_by_field_name("operator")?) != "<" {
-        return None;
-    }
-    let limit = condition.child_by_field_name("right")?;
-    let declarators = source.all(node.child_by_field_name("initializer")?, "init_declarator");
-    let [start] = declarators.as_slice() else {
-        return None;
-    };
+    let limit = limit(source, node)?;
+    let first = first_value(source, node)?;
     let statement = match node.child_by_field_name("body")? {
         block if block.kind() == "compound_statement" && block.named_child_count() == 1 => {
             block.named_child(0)?
@@ -107,21 +107,19 @@ fn rewritten(source: &Source<'_>, node: Node<'_>, known: &BTreeMap<&str, (&str, 
     let place = target.child_by_field_name("index")?;
     let name = source.text_of(table);
     let (kind, size) = *known.get(name)?;
-    let simple = ["assignment_expression", "update_expression", "call_expression"]
+    let simple = ["assignment_expression", "update_expression", "call_expression", "pointer_expression"]
         .iter()
         .all(|kind| source.all(place, kind).is_empty());
     if !simple
         || size > MOST
         || mentions(source, place, name)
         || mentions(source, limit, name)
+        || !is_alone(source, statement, name, aliases)
         || !mentions(source, place, variable)
     {
         return None;
     }
-    let (limit, first) = (
-        source.text_of(limit),
-        source.text_of(start.child_by_field_name("value")?),
-    );
+    let limit = source.text_of(limit);
     let turn = |way: usize| {
         let index = replaced(source, place, variable, &format!("({variable} + {way})"));
         format!("            {name}_ways[{way}][{index}] += {added};\n")
