@@ -126,12 +126,16 @@ def tune(name, task, space, strategy, wall):
         "timed", source, 1, arguments, dict(space.knobs), lang="C", compiler="g++", compiler_options=["-O3", "-march=native", "-w"],
         restrictions=lambda parameters: space.fits({knob: int(parameters[knob]) for knob in space.knobs}),
         strategy=strategy, strategy_options={"time_limit": wall, "max_fevals": 100_000}, quiet=True,
+        # The template holds the knobs' values; as macros their names would hit its variables.
+        defines={},
     )
     seconds = time.perf_counter() - began
-    good = [result for result in results if isinstance(result["time"], float)]
+    good = [result for result in results if isinstance(result.get("time"), float)]
     best = min(good, key=lambda result: result["time"])
+    # A strategy may ask for a configuration again, which is answered without measuring.
+    measured = {tuple(result[knob] for knob in space.knobs) for result in results}
     return {
-        "strategy": strategy, "evaluations": len(results), "seconds": seconds,
+        "strategy": strategy, "evaluations": len(measured), "seconds": seconds,
         "config": {knob: int(best[knob]) for knob in space.knobs}, "ms": best["time"],
     }
 

@@ -15,7 +15,7 @@ import time
 import tomllib
 from pathlib import Path
 
-BYTES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "u8": 1, "bool": 1}
+BYTES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "u8": 1, "bool": 1, "f8e4m3": 1, "f8e5m2": 1}
 C_SCALARS = {"f32": ctypes.c_float, "f64": ctypes.c_double, "i64": ctypes.c_int64, "i32": ctypes.c_int32}
 
 
@@ -81,6 +81,7 @@ class Scratch:
 
     def __init__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="ksmith-bench-"))
+        self.candidates = 0
         source = Path(__file__).with_name("native.c")
         self.helper = ctypes.CDLL(str(self._library("native", [source], ["-O3", "-march=native", "-w"])))
         self.helper.probe_read.restype = ctypes.c_double
@@ -108,7 +109,9 @@ class Scratch:
         manifest = tomllib.loads((folder / "candidate.toml").read_text())
         defines = [f"-D{variable}_{dtype}=1" for variable, dtype in types.items()]
         flags = [*manifest.get("flags", ["-O2"]), *defines, "-w"]
-        library = self._library(name, [folder / source for source in manifest["sources"]], flags)
+        # A library of a known name would not be loaded again.
+        self.candidates += 1
+        library = self._library(f"{name}-{self.candidates}", [folder / source for source in manifest["sources"]], flags)
         entry = getattr(ctypes.CDLL(str(library)), manifest["entry"])
         entry.restype = None
         return entry

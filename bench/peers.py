@@ -25,8 +25,8 @@ for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
 
 # Tasks over which the geometric mean is taken.
 ROW_FUSED_SCAN = [
-    "softmax", "layernorm", "rmsnorm_residual", "logsumexp", "cross_entropy", "argmax",
-    "silu_mul", "quantise_int8", "rope", "scan",
+    "softmax", "layernorm", "rmsnorm", "rmsnorm_residual", "logsumexp", "cross_entropy", "argmax", "row_sum",
+    "silu_mul", "gelu", "quantise_int8", "quantise_fp8", "rmsnorm_quantise", "rope", "scan",
 ]
 
 
@@ -55,7 +55,9 @@ from native import BYTES, Scratch, Task, call, interleaved, machine, median  # n
 torch.set_num_threads(OPTIONS.threads)
 torch.set_grad_enabled(False)
 
-NUMPY = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i64": np.int64, "i32": np.int32, "i8": np.int8}
+NUMPY = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i64": np.int64, "i32": np.int32, "i8": np.int8, "f8e4m3": np.uint8}
+# Dtypes that NumPy holds as whole numbers of their width.
+NARROW = {"bf16": torch.bfloat16, "f8e4m3": torch.float8_e4m3fn}
 
 
 def rope_tables(xp, position, dim, theta):
@@ -109,6 +111,15 @@ def n_quantise(x, **_):
     return np.rint(x / np.where(scale == 0, np.float32(1), scale)[:, None]).astype(np.int8), scale
 
 
+def t_quantise_fp8(x, **_):
+    scale = x.abs().amax(-1) / 448.0
+    return (x / torch.where(scale == 0, 1.0, scale)[:, None]).clamp(-448, 448).to(torch.float8_e4m3fn), scale
+
+
+def t_rmsnorm_quantise(x, weight, eps, **_):
+    return t_quantise_fp8(F.rms_norm(x, (x.shape[-1],), weight, eps))
+
+
 def rotate(xp, x, position, theta, dim):
     cosine, sine = rope_tables(xp, position, dim, theta)
     low, high = x[..., : dim // 2], x[..., dim // 2 :]
@@ -152,7 +163,13 @@ def delta(xp, q, k, v, g, beta, h0, tokens, dk):
 TORCH = {
     "softmax": lambda x, **_: F.softmax(x, -1),
     "layernorm": lambda x, weight, bias, eps, **_: F.layer_norm(x, (x.shape[-1],), weight, bias, eps),
+    "rmsnorm": lambda x, weight, eps, **_: F.rms_norm(x, (x.shape[-1],), weight, eps),
     "rmsnorm_residual": t_rmsnorm,
+    "row_sum": lambda x, **_: x.sum(-1),
+    "gelu": lambda x, **_: F.gelu(x),
+    "quantise_fp8": t_quantise_fp8,
+    "rmsnorm_quantise": t_rmsnorm_quantise,
+    "skinny_gemm": lambda x, w, **_: x @ w.T,
     "logsumexp": lambda x, **_: torch.logsumexp(x, -1),
     "cross_entropy": lambda logits, target, **_: F.cross_entropy(logits, target, reduction="none"),
     "argmax": lambda x, **_: torch.argmax(x, -1),
@@ -173,7 +190,10 @@ TORCH = {
 NUMPY_PEERS = {
     "softmax": n_softmax,
     "layernorm": n_layernorm,
+    "rmsnorm": lambda x, weight, eps, **_: x / np.sqrt((x * x).mean(-1, keepdims=True) + np.float32(eps)) * weight,
     "rmsnorm_residual": n_rmsnorm,
+    "row_sum": lambda x, **_: x.sum(-1),
+    "skinny_gemm": lambda x, w, **_: x @ w.T,
     "logsumexp": n_logsumexp,
     "cross_entropy": n_cross_entropy,
     "argmax": lambda x, **_: np.argmax(x, -1),
@@ -200,7 +220,7 @@ def view(buffer, tensor):
 
 def as_torch(array, dtype):
     tensor = torch.from_numpy(array)
-    return tensor.view(torch.bfloat16) if dtype == "bf16" else tensor
+    return tensor.view(NARROW[dtype]) if dtype in NARROW else tensor
 
 
 def tuple_of(value):
@@ -210,7 +230,7 @@ def tuple_of(value):
 def widened(value, dtype):
     if isinstance(value, torch.Tensor):
         return value.to(torch.float64).numpy()
-    if dtype == "bf16":
+    if dtype in NARROW:
         return as_torch(np.array(value), dtype).to(torch.float64).numpy()
     return np.asarray(value, np.float64)
 
@@ -219,7 +239,8 @@ def agrees(name, ours, theirs, outputs):
     """Peers may round in another order; a peer that computes something else must not be timed."""
     for tensor, a, b in zip(outputs, ours, theirs):
         a, b = widened(a, tensor.dtype), widened(b, tensor.dtype)
-        loose = {"bf16": 2e-2, "f16": 4e-3}.get(tensor.dtype, 1e-3)
+        # A float8 may fall on either side of a tie: one step.
+        loose = {"bf16": 2e-2, "f16": 4e-3, "f8e4m3": 0.13}.get(tensor.dtype, 1e-3)
         close = np.isclose(a, b, rtol=loose, atol=loose * max(1e-30, float(np.abs(a).max())))
         if tensor.dtype == "i8" and name == "quantise_int8":
             close = np.abs(a - b) <= 1
@@ -249,7 +270,7 @@ def measure(scratch, task, types, folder):
         eager = TORCH[task.name]
         candidates["eager"] = lambda: eager(*tensors, **named)
         if not OPTIONS.no_compile:
-            torch._dynamo.reset()
+            torch.compiler.reset()
             compiled = torch.compile(lambda *given: eager(*given, **named), dynamic=False)
             candidates["compile"] = lambda: compiled(*tensors)
         arms, why = {"ours": ours}, {}

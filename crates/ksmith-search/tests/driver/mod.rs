@@ -229,6 +229,11 @@ static uint16_t to_bf16(double v) { float f = (float)v; uint32_t b; memcpy(&b, &
 static uint16_t to_f16(double v) { _Float16 h = (_Float16)v; uint16_t b; memcpy(&b, &h, 2); return b; }
 static double of_f16(uint16_t b) { _Float16 h; memcpy(&h, &b, 2); return (double)(float)h; }
 static double of_bf16(uint16_t h) { uint32_t b = (uint32_t)h << 16; float f; memcpy(&f, &b, 4); return f; }
+static double of_e4m3(uint8_t b) {
+    int e = b >> 3 & 15, m = b & 7;
+    double v = (b & 127) == 127 ? NAN : e ? ldexp(8 + m, e - 10) : ldexp(m, -9);
+    return b & 128 ? -v : v;
+}
 static double worst = 0;
 static const char *what = "";
 static void ratio(const char *name, int64_t i, double got, double want, double allowed) {
@@ -337,6 +342,7 @@ fn comparison(tensor: &Tensor, bound: &Bound) -> String {
     let got = match tensor.dtype {
         DType::Bf16 => format!("of_bf16(t_{name}[i])"),
         DType::F16 => format!("of_f16(t_{name}[i])"),
+        DType::F8e4m3 => format!("of_e4m3(t_{name}[i])"),
         _ => format!("(double)t_{name}[i]"),
     };
     let each = |line: &str| format!("    for (int64_t i = 0; i < {n}; i++) {line}\n");
