@@ -160,7 +160,7 @@ impl Beside<'_> {
             rounds += 1;
         }
         let weights: f64 = self.workloads.iter().map(|workload| workload.weight).sum();
-        let ratio = |side: Side| {
+        let ratio = |side: Side| -> Result<f64, String> {
             side.state?;
             let medians = side.logs.iter().map(|logs| median(logs).unwrap_or(0.0));
             let sum: f64 = self.workloads.iter().zip(medians).map(|(w, log)| w.weight * log).sum();

@@ -32,7 +32,7 @@ pub(super) fn only(source: &Source<'_>, entry: &str) -> Option<String> {
 }
 
 /// The one statement of a loop's body.
-fn only_statement<'t>(node: Node<'t>) -> Option<Node<'t>> {
+fn only_statement(node: Node<'_>) -> Option<Node<'_>> {
     let statements = statements(node.child_by_field_name("body")?);
     match statements.as_slice() {
         [one] => Some(*one),

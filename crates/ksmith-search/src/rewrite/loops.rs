@@ -144,7 +144,7 @@ fn independent<'a>(source: &Source<'a>, node: Node<'_>, aliases: &Aliases<'a>) -
                 continue;
             }
             let accessed = base(source, access)?;
-            if accessed != *name && aliases.may_overlap(accessed, name) {
+            if accessed != *name && aliases.may_overlap(accessed, *name) {
                 return None;
             }
             if accessed == *name {
@@ -192,7 +192,7 @@ pub(super) fn calls_pure(source: &Source<'_>, node: Node<'_>) -> bool {
 }
 
 /// The statements of a body, whether in braces or not, without comments.
-pub(super) fn statements<'t>(body: Node<'t>) -> Vec<Node<'t>> {
+pub(super) fn statements(body: Node<'_>) -> Vec<Node<'_>> {
     if body.kind() != "compound_statement" {
         return vec![body];
     }
