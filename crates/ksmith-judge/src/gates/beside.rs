@@ -105,7 +105,7 @@ impl Beside<'_> {
     pub(crate) fn compare(
         &mut self,
         champion: &Built,
-        candidates: Vec<Result<Built, String>>,
+        candidates: &[Result<Built, String>],
     ) -> Result<(u32, Vec<Result<f64, String>>), JudgeError> {
         let mut reference =
             Runner::start(champion, self.worker).map_err(|error| JudgeError::Worker(chain(&error)))?;
@@ -113,11 +113,11 @@ impl Beside<'_> {
         for built in candidates {
             self.go_on()?;
             let state = match built {
-                Ok(built) => match Runner::start(&built, self.worker) {
+                Ok(built) => match Runner::start(built, self.worker) {
                     Ok(runner) => Ok(runner),
                     Err(error) => Err(failure(error)?),
                 },
-                Err(code) => Err(code),
+                Err(code) => Err(code.clone()),
             };
             sides.push(Side {
                 state,

@@ -58,7 +58,7 @@ impl Judge {
             workloads,
             halt: self.halt.clone(),
         }
-        .compare(&self.champion, built)?;
+        .compare(&self.champion, &built)?;
         Ok(Ranking { rounds, ratios })
     }
 }
