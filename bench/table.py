@@ -37,6 +37,11 @@ LARGE = {
     "column_sum": {"rows": 16384, "cols": 1024},
     "full_sum": {"n": 16777216},
     "gemv": {"m": 8192, "k": 2048},
+    "gelu": {"rows": 4096, "cols": 4096},
+    "rmsnorm": {"rows": 4096, "cols": 4096},
+    "row_sum": {"rows": 4096, "cols": 4096},
+    "quantise_fp8": {"rows": 4096, "cols": 4096},
+    "rmsnorm_quantise": {"rows": 4096, "cols": 4096},
 }
 # Sizes at which arithmetic is the limit.
 DENSE = {"gemm": {"m": 1024, "n": 1024, "k": 1024}}

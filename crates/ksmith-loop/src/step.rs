@@ -239,7 +239,9 @@ fn has_time_to_score(memory: &Memory, on: &Mechanisms, now: Now) -> bool {
 
 /// What is left of the quick pass gets a last chance where there is time for it, a scoring, and a last confirmation.
 fn last_chance(memory: &Memory, on: &Mechanisms, now: Now, stop: Stop) -> Option<Step> {
-    if !memory.finals.is_empty() || stop == Stop::NeedsHuman || memory.baseline.is_none() {
+    // A task that stops at its goal has it.
+    let is_settled = matches!(stop, Stop::Goal | Stop::NeedsHuman);
+    if !memory.finals.is_empty() || is_settled || memory.baseline.is_none() {
         return None;
     }
     let left = memory.budget().wall_s - spent_s(memory, now);
