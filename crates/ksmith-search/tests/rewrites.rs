@@ -57,7 +57,7 @@ fn a_stencil_and_a_byte_kernel_are_rewritten_and_stay_right() {
     if !has_gcc() {
         return;
     }
-    for name in ["stencil", "bytes"] {
+    for (name, own) in [("stencil", "i_row"), ("bytes", "found_part")] {
         let task = Task::load(folder(name)).expect("the task loads");
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let found = proposals(&task, "source-loops", scratch.path());
@@ -66,6 +66,28 @@ fn a_stencil_and_a_byte_kernel_are_rewritten_and_stay_right() {
                 .is_ok_and(|text| text.contains("#pragma omp simd"))
         };
         assert!(found.iter().filter(marked).count() >= 2, "{name}: {found:?}");
+        let rewritten = |proposal: &&Proposal| {
+            std::fs::read_to_string(proposal.folder.join("kernel.c")).is_ok_and(|text| text.contains(own))
+        };
+        assert_eq!(found.iter().filter(rewritten).count(), 2, "{name}: {found:?}");
+        prove(&task, &found);
+    }
+}
+
+#[test]
+fn a_convolution_and_distances_are_interchanged_and_stay_right() {
+    if !has_gcc() {
+        return;
+    }
+    for (name, slot) in [("convolution", "sum_strip[j - j_strip] += x["), ("distances", "float step = p[")] {
+        let task = Task::load(folder(name)).expect("the task loads");
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let found = proposals(&task, "source-loops", scratch.path());
+        let strips = |proposal: &&Proposal| {
+            std::fs::read_to_string(proposal.folder.join("kernel.c"))
+                .is_ok_and(|text| text.contains("sum_strip") && text.contains(slot))
+        };
+        assert_eq!(found.iter().filter(strips).count(), 1, "{name}: {found:?}");
         prove(&task, &found);
     }
 }
