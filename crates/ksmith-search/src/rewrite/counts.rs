@@ -14,7 +14,7 @@ use tree_sitter::Node;
 
 use super::alias::Aliases;
 use super::edit::Edits;
-use super::loops::{calls_pure, counter, first_value, jumps, limit, mentions};
+use super::loops::{calls_pure, counter, first_value, jumps, limit, mentions, operand};
 use super::source::Source;
 use super::ways::WHOLE;
 
@@ -144,7 +144,7 @@ fn rewritten(source: &Source<'_>, node: Node<'_>, aliases: &Aliases<'_>) -> Opti
         }
     }
     let inside = edits.apply(source.text_of(body));
-    let limit = source.text_of(limit);
+    let limit = operand(source, limit);
     let names: Vec<&str> = counters.into_keys().collect();
     let each = |text: &dyn Fn(&str) -> String| names.iter().map(|name| text(name)).collect::<Vec<_>>();
     Some(format!(

@@ -17,7 +17,7 @@ use tree_sitter::Node;
 
 use super::alias::{Aliases, base, is_alone};
 use super::edit::Edits;
-use super::loops::{calls_pure, counter, first_value, is_plain, jumps, mentions, statements};
+use super::loops::{calls_pure, counter, first_value, is_plain, jumps, mentions, operand, statements};
 use super::source::Source;
 
 const STRIP: usize = 256;
@@ -179,13 +179,9 @@ fn rewritten<'a>(source: &Source<'a>, outer: Node<'_>, aliases: &Aliases<'a>) ->
 
     let bound = outer.child_by_field_name("condition")?;
     let limit = bound.child_by_field_name("right").filter(|limit| is_plain(source, *limit))?;
-    let limit = source.text_of(limit);
+    let limit = operand(source, limit);
     let inclusive = source.text_of(bound.child_by_field_name("operator")?) == "<=";
-    let limit = if inclusive {
-        format!("({limit}) + 1")
-    } else {
-        limit.to_owned()
-    };
+    let limit = if inclusive { format!("({limit} + 1)") } else { limit };
     let first = first_value(source, outer)?;
     let slot = format!("{sum}_strip[{column} - {column}_strip]");
     let heads = heads.join("\n        ");

@@ -222,6 +222,14 @@ pub(super) fn limit<'t>(source: &Source<'_>, node: Node<'t>) -> Option<Node<'t>>
     (source.text_of(condition.child_by_field_name("operator")?) == "<" && is_plain(source, right)).then_some(right)
 }
 
+/// The text of an expression as an operand of any operator.
+pub(super) fn operand(source: &Source<'_>, node: Node<'_>) -> String {
+    match node.kind() {
+        "identifier" | "number_literal" | "parenthesized_expression" => source.text_of(node).to_owned(),
+        _ => format!("({})", source.text_of(node)),
+    }
+}
+
 /// Whether an expression changes nothing, calls nothing and reads no memory.
 pub(super) fn is_plain(source: &Source<'_>, node: Node<'_>) -> bool {
     [

@@ -15,7 +15,7 @@ use tree_sitter::Node;
 use super::alias::{Aliases, is_alone};
 use super::edit::Edits;
 use super::interchange::replaced;
-use super::loops::{counter, first_value, limit, mentions};
+use super::loops::{counter, first_value, limit, mentions, operand};
 use super::source::Source;
 
 /// Tables, and turns per iteration.
@@ -119,7 +119,7 @@ fn rewritten<'a>(
     {
         return None;
     }
-    let limit = source.text_of(limit);
+    let limit = operand(source, limit);
     let turn = |way: usize| {
         let index = replaced(source, place, variable, &format!("({variable} + {way})"));
         format!("            {name}_ways[{way}][{index}] += {added};\n")
