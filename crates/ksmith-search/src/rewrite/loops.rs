@@ -212,7 +212,8 @@ pub(super) fn first_value<'a>(source: &Source<'a>, node: Node<'_>) -> Option<&'a
         return None;
     };
     let value = declarator.child_by_field_name("value")?;
-    is_plain(source, value).then(|| source.text_of(value))
+    let name = source.text_of(declarator.child_by_field_name("declarator")?);
+    (counter(source, node)? == name && is_plain(source, value)).then(|| source.text_of(value))
 }
 
 /// The limit of a counter that stays below it.
