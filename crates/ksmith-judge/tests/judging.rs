@@ -112,7 +112,10 @@ fn candidates_beside_each_other_are_ordered_by_their_times_and_a_wrong_one_has_a
     let [slow, honest, wrong] = &ranking.ratios[..] else {
         panic!("{ranking:?}");
     };
-    assert!(slow.clone().unwrap() * 1.5 < honest.clone().unwrap(), "{ranking:?}");
+    assert!(
+        slow.clone().unwrap() * 1.5 < honest.clone().unwrap(),
+        "{ranking:?}"
+    );
     assert_eq!(wrong.clone().unwrap_err(), "slow/wrong-value");
 }
 

@@ -10,9 +10,9 @@ use crate::step::{SCORINGS, is_measured};
 use crate::{Mechanism, Mechanisms};
 
 /// Most candidates on the list.
-pub const SIZE: usize = 8;
+pub(crate) const SIZE: usize = 8;
 /// What measuring them is expected to take, in seconds: nine workers, then rounds for three and a half seconds.
-pub const SECONDS: f64 = 5.0;
+pub(crate) const SECONDS: f64 = 5.0;
 /// Below this gain over the champion by the quick pass a candidate is not on the list: the quick pass is off by some
 /// percent, and by more where champions have changed between.
 const NEAR: f64 = 0.9;
@@ -40,7 +40,10 @@ pub(crate) fn pick(memory: &Memory) -> Vec<(&Candidacy, f64)> {
             left.push((candidate, champion * gain));
         }
         if memory.is_promoted(&candidate.proposed.candidate)
-            && let Some(gain) = candidate.decided.as_ref().and_then(|decided| decided.verdict.speedup)
+            && let Some(gain) = candidate
+                .decided
+                .as_ref()
+                .and_then(|decided| decided.verdict.speedup)
         {
             champion *= gain.point;
         }
@@ -56,7 +59,10 @@ pub(crate) fn pick(memory: &Memory) -> Vec<(&Candidacy, f64)> {
 
 /// Whether there is something to measure before the end. On a device the quick pass is precise enough.
 pub(crate) fn is_due(memory: &Memory, on: &Mechanisms) -> bool {
-    let is_device = memory.opened.as_ref().is_some_and(|opened| opened.scope == Scope::Cuda);
+    let is_device = memory
+        .opened
+        .as_ref()
+        .is_some_and(|opened| opened.scope == Scope::Cuda);
     on.has(Mechanism::Shortlist)
         && !is_device
         && memory.shortlist.is_none()

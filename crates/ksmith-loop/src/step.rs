@@ -104,7 +104,9 @@ pub fn next(memory: &Memory, on: &Mechanisms, now: Now) -> Step {
     // Shortlist and last confirmation are only begun after the rounds: then nothing new is proposed.
     if memory.shortlist.is_some() || !memory.finals.is_empty() {
         let listed = memory.shortlist.as_ref().and_then(|list| Stop::named(&list.stop));
-        let stop = listed.or_else(|| stop_of_budget(memory, on, now)).unwrap_or(Stop::Exhausted);
+        let stop = listed
+            .or_else(|| stop_of_budget(memory, on, now))
+            .unwrap_or(Stop::Exhausted);
         return finish(memory, on, now, stop);
     }
     if let Some(stop) = stop_of_budget(memory, on, now) {

@@ -79,7 +79,10 @@ fn a_convolution_and_distances_are_interchanged_and_stay_right() {
     if !has_gcc() {
         return;
     }
-    for (name, slot) in [("convolution", "sum_strip[j - j_strip] += x["), ("distances", "float step = p[")] {
+    for (name, slot) in [
+        ("convolution", "sum_strip[j - j_strip] += x["),
+        ("distances", "float step = p["),
+    ] {
         let task = Task::load(folder(name)).expect("the task loads");
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let found = proposals(&task, "source-loops", scratch.path());

@@ -163,7 +163,12 @@ impl Beside<'_> {
         let ratio = |side: Side| -> Result<f64, String> {
             side.state?;
             let medians = side.logs.iter().map(|logs| median(logs).unwrap_or(0.0));
-            let sum: f64 = self.workloads.iter().zip(medians).map(|(w, log)| w.weight * log).sum();
+            let sum: f64 = self
+                .workloads
+                .iter()
+                .zip(medians)
+                .map(|(w, log)| w.weight * log)
+                .sum();
             Ok(libm::exp(sum / weights.max(f64::MIN_POSITIVE)))
         };
         Ok((rounds, sides.into_iter().map(ratio).collect()))
@@ -176,7 +181,10 @@ impl Beside<'_> {
         let first = FIRST_CASE + u64::from(round) * lane;
         let spec = &common.spec;
         let specs: Vec<CaseSpec> = (first..first + lane)
-            .map(|number| self.plan.case(&spec.bound, spec.fills.clone(), &spec.stream, number))
+            .map(|number| {
+                self.plan
+                    .case(&spec.bound, spec.fills.clone(), &spec.stream, number)
+            })
             .collect();
         super::measure::shown(self.oracle, self.worker, &specs, Some(&self.halt))
     }

@@ -136,7 +136,12 @@ fn of_a_round_only_the_most_promising_are_scored_until_one_is_measured() {
 const NOISY: &[Round] = &[
     (
         "one",
-        &["a speed 4.0 looks 5.0", "b speed 5.0 looks 3.9", "c speed 3.9", "d speed 1.0"],
+        &[
+            "a speed 4.0 looks 5.0",
+            "b speed 5.0 looks 3.9",
+            "c speed 3.9",
+            "d speed 1.0",
+        ],
     ),
     ("two", &["e speed 4.3 looks 3.8"]),
 ];
@@ -150,7 +155,12 @@ fn the_truly_best_is_scored_however_noisy_the_quick_pass_is() {
     stopping.hooks.before = Some(Arc::new({
         let asked = Arc::clone(&script.asked);
         move |_| {
-            if asked.lock().unwrap().last().is_some_and(|what| what.starts_with("beside")) {
+            if asked
+                .lock()
+                .unwrap()
+                .last()
+                .is_some_and(|what| what.starts_with("beside"))
+            {
                 interrupt.request();
             }
         }
@@ -160,13 +170,27 @@ fn the_truly_best_is_scored_however_noisy_the_quick_pass_is() {
     let outcome = resume_with(&resume_options(&home, &stopped.dir), &script, &mut Silent).unwrap();
     let asked = script.asked();
     // One of six flag controls, `a`; `e` is not promising; of the shortlist `b`, and no other beside it.
-    let late: Vec<&str> = asked.iter().map(String::as_str).filter(|what| !what.starts_with("screen")).collect();
+    let late: Vec<&str> = asked
+        .iter()
+        .map(String::as_str)
+        .filter(|what| !what.starts_with("screen"))
+        .collect();
     assert_eq!(
         late,
-        ["baseline baseline", "score c0001", "score c0007", "beside c0008", "score c0008", "confirm c0008"]
+        [
+            "baseline baseline",
+            "score c0001",
+            "score c0007",
+            "beside c0008",
+            "score c0008",
+            "confirm c0008"
+        ]
     );
     let champion = outcome.instances[0].champion.clone().unwrap();
-    assert_eq!((champion.id.as_str(), champion.speedup.unwrap().point), ("c0008", 5.0));
+    assert_eq!(
+        (champion.id.as_str(), champion.speedup.unwrap().point),
+        ("c0008", 5.0)
+    );
     assert_eq!(outcome.instances[0].reason, "exhausted");
     let records = read_records(&stopped.dir).unwrap();
     let lists: Vec<_> = records
@@ -177,8 +201,11 @@ fn the_truly_best_is_scored_however_noisy_the_quick_pass_is() {
         })
         .collect();
     assert_eq!(lists.len(), 1, "it is not measured twice");
-    let ratios: Vec<(&str, f64)> =
-        lists[0].entries.iter().map(|entry| (entry.candidate.as_str(), entry.ratio.unwrap())).collect();
+    let ratios: Vec<(&str, f64)> = lists[0]
+        .entries
+        .iter()
+        .map(|entry| (entry.candidate.as_str(), entry.ratio.unwrap()))
+        .collect();
     assert_eq!(ratios, [("c0008", 1.25), ("c0009", 0.975), ("c0011", 1.075)]);
     assert!(verify(&stopped.dir, &VerifyOptions::default()).is_intact());
 

@@ -110,7 +110,9 @@ fn pointers<'a>(source: &Source<'a>, function: Node<'_>) -> Option<BTreeSet<&'a 
     for pointer in source.all(function, "pointer_declarator") {
         let inner = pointer.child_by_field_name("declarator")?;
         let outer = pointer.parent()?.kind();
-        if inner.kind() != "identifier" && inner.kind() != "function_declarator" || outer == "array_declarator" {
+        if inner.kind() != "identifier" && inner.kind() != "function_declarator"
+            || outer == "array_declarator"
+        {
             return None;
         }
         found.insert(source.text_of(source.all(inner, "identifier").into_iter().next()?));
@@ -154,7 +156,10 @@ pub(super) fn is_alone<'a>(
     written: &'a str,
     aliases: &Aliases<'a>,
 ) -> bool {
-    source.all(node, "subscript_expression").into_iter().all(|access| {
-        base(source, access).is_some_and(|name| name == written || !aliases.may_overlap(name, written))
-    })
+    source
+        .all(node, "subscript_expression")
+        .into_iter()
+        .all(|access| {
+            base(source, access).is_some_and(|name| name == written || !aliases.may_overlap(name, written))
+        })
 }

@@ -42,9 +42,9 @@ fn only_statement(node: Node<'_>) -> Option<Node<'_>> {
 
 /// Target and value of a plain assignment to an element.
 fn assignment<'t>(source: &Source<'_>, statement: Node<'t>) -> Option<(Node<'t>, Node<'t>)> {
-    let change = statement
-        .named_child(0)
-        .filter(|node| statement.kind() == "expression_statement" && node.kind() == "assignment_expression")?;
+    let change = statement.named_child(0).filter(|node| {
+        statement.kind() == "expression_statement" && node.kind() == "assignment_expression"
+    })?;
     let target = change
         .child_by_field_name("left")
         .filter(|left| left.kind() == "subscript_expression")?;
@@ -54,7 +54,10 @@ fn assignment<'t>(source: &Source<'_>, statement: Node<'t>) -> Option<(Node<'t>,
 
 /// The names of `a * b`.
 fn product<'a>(source: &Source<'a>, node: Node<'_>) -> Option<(&'a str, &'a str)> {
-    let (left, right) = (node.child_by_field_name("left")?, node.child_by_field_name("right")?);
+    let (left, right) = (
+        node.child_by_field_name("left")?,
+        node.child_by_field_name("right")?,
+    );
     let fits = node.kind() == "binary_expression"
         && source.text_of(node.child_by_field_name("operator")?) == "*"
         && left.kind() == "identifier"
@@ -78,7 +81,12 @@ fn margins(source: &Source<'_>, node: Node<'_>, size: &str) -> Option<(u32, u32)
     Some((before, after))
 }
 
-fn rewritten<'a>(source: &Source<'a>, whole: Node<'_>, part: Node<'_>, aliases: &Aliases<'a>) -> Option<String> {
+fn rewritten<'a>(
+    source: &Source<'a>,
+    whole: Node<'_>,
+    part: Node<'_>,
+    aliases: &Aliases<'a>,
+) -> Option<String> {
     if whole.kind() != "for_statement" || part.kind() != "for_statement" {
         return None;
     }
@@ -121,12 +129,17 @@ fn rewritten<'a>(source: &Source<'a>, whole: Node<'_>, part: Node<'_>, aliases: 
             _ => return None,
         }
     }
-    let reads = source.all(body, "subscript_expression").into_iter().filter(|access| base(source, *access) == Some(array));
+    let reads = source
+        .all(body, "subscript_expression")
+        .into_iter()
+        .filter(|access| base(source, *access) == Some(array));
     if overwrites != 1
         || writes.len() != 1
         || reads.count() != 1
         || !source.all(part, "update_expression").iter().all(|update| {
-            let counted = update.child_by_field_name("argument").map(|name| source.text_of(name));
+            let counted = update
+                .child_by_field_name("argument")
+                .map(|name| source.text_of(name));
             counted == Some(row) || counted == Some(col)
         })
         || jumps(source, part)

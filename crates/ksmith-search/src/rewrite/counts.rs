@@ -59,7 +59,9 @@ fn counters<'a>(source: &Source<'a>, body: Node<'_>) -> BTreeMap<&'a str, u32> {
         }
     }
     for change in source.all(body, "update_expression") {
-        let is_statement = change.parent().is_some_and(|parent| parent.kind() == "expression_statement");
+        let is_statement = change
+            .parent()
+            .is_some_and(|parent| parent.kind() == "expression_statement");
         let amount = (is_statement && source.text_of(change).contains("++")).then_some(1);
         if let Some(argument) = change.child_by_field_name("argument") {
             add(argument, amount);
@@ -86,17 +88,24 @@ fn is_local_count(source: &Source<'_>, node: Node<'_>, name: &str, aliases: &Ali
         }
     }
     let declares = |declaration: &Node<'_>| {
-        let named = source.all(*declaration, "init_declarator").into_iter().any(|one| {
-            one.child_by_field_name("declarator")
-                .is_some_and(|declared| source.text_of(declared) == name)
-        });
+        let named = source
+            .all(*declaration, "init_declarator")
+            .into_iter()
+            .any(|one| {
+                one.child_by_field_name("declarator")
+                    .is_some_and(|declared| source.text_of(declared) == name)
+            });
         let whole = declaration
             .child_by_field_name("type")
             .is_some_and(|kind| WHOLE.contains(&source.text_of(kind)));
         let inside = node.byte_range().contains(&declaration.start_byte());
         named && whole && !inside
     };
-    let declared = source.all(function, "declaration").iter().filter(|one| declares(one)).count();
+    let declared = source
+        .all(function, "declaration")
+        .iter()
+        .filter(|one| declares(one))
+        .count();
     let pointed = source
         .all(function, "pointer_expression")
         .into_iter()
@@ -117,10 +126,18 @@ fn rewritten(source: &Source<'_>, node: Node<'_>, aliases: &Aliases<'_>) -> Opti
     });
     let most = counters.values().copied().max().filter(|most| *most > 0)?;
     // The limit is read once per block instead of once per turn.
-    let changed = [("assignment_expression", "left"), ("update_expression", "argument")]
-        .into_iter()
-        .flat_map(|(kind, field)| source.all(body, kind).into_iter().map(move |change| (change, field)))
-        .filter_map(|(change, field)| change.child_by_field_name(field));
+    let changed = [
+        ("assignment_expression", "left"),
+        ("update_expression", "argument"),
+    ]
+    .into_iter()
+    .flat_map(|(kind, field)| {
+        source
+            .all(body, kind)
+            .into_iter()
+            .map(move |change| (change, field))
+    })
+    .filter_map(|(change, field)| change.child_by_field_name(field));
     for name in changed.map(|changed| source.text_of(changed)) {
         if name == variable || mentions(source, limit, name) {
             return None;
@@ -130,7 +147,9 @@ fn rewritten(source: &Source<'_>, node: Node<'_>, aliases: &Aliases<'_>) -> Opti
     let mut edits = Edits::default();
     // Before the names in them, which are then left alone.
     for change in source.all(body, "update_expression") {
-        let name = change.child_by_field_name("argument").map(|name| source.text_of(name))?;
+        let name = change
+            .child_by_field_name("argument")
+            .map(|name| source.text_of(name))?;
         if counters.contains_key(name) {
             let at = change.start_byte() - body.start_byte()..change.end_byte() - body.start_byte();
             edits.replace(at, format!("{name}_part += 1"));

@@ -85,7 +85,9 @@ fn reduces(source: &Source<'_>, statement: Node<'_>, sum: &str) -> Option<()> {
         let [then] = then.as_slice() else {
             return None;
         };
-        let assignment = then.named_child(0).filter(|node| node.kind() == "assignment_expression")?;
+        let assignment = then
+            .named_child(0)
+            .filter(|node| node.kind() == "assignment_expression")?;
         let value = assignment.child_by_field_name("right")?;
         let (left, right) = (
             source.text_of(condition.child_by_field_name("left")?),
@@ -100,9 +102,9 @@ fn reduces(source: &Source<'_>, statement: Node<'_>, sum: &str) -> Option<()> {
             && statement.child_by_field_name("alternative").is_none();
         return (fits && is_value(source, value, sum)).then_some(());
     }
-    let assignment = statement
-        .named_child(0)
-        .filter(|node| node.kind() == "assignment_expression" && statement.kind() == "expression_statement")?;
+    let assignment = statement.named_child(0).filter(|node| {
+        node.kind() == "assignment_expression" && statement.kind() == "expression_statement"
+    })?;
     let operator = source.text_of(assignment.child_by_field_name("operator")?);
     let fits = matches!(operator, "+=" | "-=" | "*=" | "|=" | "&=" | "^=")
         && source.text_of(assignment.child_by_field_name("left")?) == sum;
@@ -145,7 +147,11 @@ fn rewritten<'a>(source: &Source<'a>, outer: Node<'_>, aliases: &Aliases<'a>) ->
     );
     let start = declarator.child_by_field_name("value")?;
 
-    let Nest { heads, values, change } = nest(source, *inner, column, sum)?;
+    let Nest {
+        heads,
+        values,
+        change,
+    } = nest(source, *inner, column, sum)?;
     reduces(source, change, sum)?;
     for value in &values {
         let declared = source.all(*value, "init_declarator");
@@ -178,14 +184,23 @@ fn rewritten<'a>(source: &Source<'a>, outer: Node<'_>, aliases: &Aliases<'a>) ->
     }
 
     let bound = outer.child_by_field_name("condition")?;
-    let limit = bound.child_by_field_name("right").filter(|limit| is_plain(source, *limit))?;
+    let limit = bound
+        .child_by_field_name("right")
+        .filter(|limit| is_plain(source, *limit))?;
     let limit = operand(source, limit);
     let inclusive = source.text_of(bound.child_by_field_name("operator")?) == "<=";
-    let limit = if inclusive { format!("({limit} + 1)") } else { limit };
+    let limit = if inclusive {
+        format!("({limit} + 1)")
+    } else {
+        limit
+    };
     let first = first_value(source, outer)?;
     let slot = format!("{sum}_strip[{column} - {column}_strip]");
     let heads = heads.join("\n        ");
-    let values: String = values.iter().map(|value| format!("{} ", source.text_of(*value))).collect();
+    let values: String = values
+        .iter()
+        .map(|value| format!("{} ", source.text_of(*value)))
+        .collect();
     let change = replaced(source, change, sum, &slot);
     let stored = replaced(source, *last, sum, &slot);
     let start = source.text_of(start);

@@ -83,7 +83,8 @@ type Reductions = BTreeMap<&'static str, BTreeSet<String>>;
 fn independent<'a>(source: &Source<'a>, node: Node<'_>, aliases: &Aliases<'a>) -> Option<Reductions> {
     let variable = counter(source, node)?;
     let body = node.child_by_field_name("body")?;
-    if jumps(source, body) || !calls_pure(source, body) || !source.all(body, "pointer_expression").is_empty() {
+    if jumps(source, body) || !calls_pure(source, body) || !source.all(body, "pointer_expression").is_empty()
+    {
         return None;
     }
     if !source.all(body, "update_expression").is_empty() || !source.all(body, "field_expression").is_empty() {
@@ -139,12 +140,13 @@ fn independent<'a>(source: &Source<'a>, node: Node<'_>, aliases: &Aliases<'a>) -
         for access in source.all(body, "subscript_expression") {
             // The row of a two-dimensional access is no access of its own.
             if access.parent().is_some_and(|outer| {
-                outer.kind() == "subscript_expression" && outer.child_by_field_name("argument") == Some(access)
+                outer.kind() == "subscript_expression"
+                    && outer.child_by_field_name("argument") == Some(access)
             }) {
                 continue;
             }
             let accessed = base(source, access)?;
-            if accessed != *name && aliases.may_overlap(accessed, *name) {
+            if accessed != *name && aliases.may_overlap(accessed, name) {
                 return None;
             }
             if accessed == *name {
@@ -220,7 +222,8 @@ pub(super) fn first_value<'a>(source: &Source<'a>, node: Node<'_>) -> Option<&'a
 pub(super) fn limit<'t>(source: &Source<'_>, node: Node<'t>) -> Option<Node<'t>> {
     let condition = node.child_by_field_name("condition")?;
     let right = condition.child_by_field_name("right")?;
-    (source.text_of(condition.child_by_field_name("operator")?) == "<" && is_plain(source, right)).then_some(right)
+    (source.text_of(condition.child_by_field_name("operator")?) == "<" && is_plain(source, right))
+        .then_some(right)
 }
 
 /// The text of an expression as an operand of any operator.

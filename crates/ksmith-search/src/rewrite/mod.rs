@@ -155,14 +155,20 @@ const LOOP_PLANS: [Plan; 15] = [
         label: "borders",
         idea: "What one loop writes and the next overwrites is not written.",
         predicted: 1.8,
-        recipe: Recipe { borders: true, ..SIMD },
+        recipe: Recipe {
+            borders: true,
+            ..SIMD
+        },
         flags: VECTOR_FLAGS,
     },
     Plan {
         label: "borders-wide",
         idea: "What one loop writes and the next overwrites is not written; widest registers.",
         predicted: 2.0,
-        recipe: Recipe { borders: true, ..SIMD },
+        recipe: Recipe {
+            borders: true,
+            ..SIMD
+        },
         flags: WIDE_FLAGS,
     },
     Plan {

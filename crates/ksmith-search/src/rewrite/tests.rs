@@ -116,23 +116,42 @@ fn text_that_is_not_c_is_left_alone() {
 #[test]
 fn arrays_that_may_be_the_same_memory_are_not_independent() {
     for (body, independent) in [
-        ("float *z = y + 1; for (int i = 0; i < n; i++) y[i] = z[i];", false),
+        (
+            "float *z = y + 1; for (int i = 0; i < n; i++) y[i] = z[i];",
+            false,
+        ),
         ("float *z = y + 1; for (int i = 0; i < n; i++) z[i] = x[i];", true),
-        ("const float *z = x + n; for (int i = 0; i < n; i++) y[i] = z[i];", true),
-        ("float *z; z = y; for (int i = 0; i < n; i++) z[i] = y[i + 1];", false),
-        ("float *z[2] = {y, y + 1}; for (int i = 0; i < n; i++) y[i] = z[1][i];", false),
+        (
+            "const float *z = x + n; for (int i = 0; i < n; i++) y[i] = z[i];",
+            true,
+        ),
+        (
+            "float *z; z = y; for (int i = 0; i < n; i++) z[i] = y[i + 1];",
+            false,
+        ),
+        (
+            "float *z[2] = {y, y + 1}; for (int i = 0; i < n; i++) y[i] = z[1][i];",
+            false,
+        ),
         ("for (int i = 0; i < n; i++) { y[i] = 1; n -= 1; }", false),
     ] {
         let text = format!("void f(const float *x, float *y, int n) {{ {body} }}");
         assert_eq!(marked(&text).is_some(), independent, "{body}");
     }
     // Only the entry's parameters are known not to overlap.
-    for (parameters, independent) in [("const float *x, float *y", false), ("const float *restrict x, float *restrict y", true)] {
+    for (parameters, independent) in [
+        ("const float *x, float *y", false),
+        ("const float *restrict x, float *restrict y", true),
+    ] {
         let text = format!(
             "static void g({parameters}, int n) {{ for (int i = 0; i < n; i++) y[i] = x[i]; }}
             void f(const float *x, float *y, int n) {{ g(y, y + 1, n); }}"
         );
-        assert_eq!(marked(&text).is_some_and(|text| text.contains("#pragma")), independent, "{parameters}");
+        assert_eq!(
+            marked(&text).is_some_and(|text| text.contains("#pragma")),
+            independent,
+            "{parameters}"
+        );
     }
 }
 
@@ -164,7 +183,9 @@ fn nests_maxima_and_declared_values_are_interchanged_too() {
             "y[j] = y[j] + s_strip[j - j_strip];",
         ),
     ] {
-        let text = format!("void f(const float *x, const float *w, float *y, int n) {{ for (int j = 0; j < n; j++) {{ {body} }} }}");
+        let text = format!(
+            "void f(const float *x, const float *w, float *y, int n) {{ for (int j = 0; j < n; j++) {{ {body} }} }}"
+        );
         let rewritten = interchanged(&text).unwrap_or_else(|| panic!("{body}"));
         assert!(rewritten.contains(found), "{rewritten}");
     }
@@ -177,7 +198,9 @@ fn nests_maxima_and_declared_values_are_interchanged_too() {
         "float s = 0; for (int a = 0; a < 9; a++) if (x[a] > s) s = w[a]; y[j] = s;",
         "float s = 0; for (int a = 0; a < next(); a++) s += x[a]; y[j] = s;",
     ] {
-        let text = format!("void f(const float *x, const float *w, float *y, int n) {{ for (int j = 0; j < n; j++) {{ {body} }} }}");
+        let text = format!(
+            "void f(const float *x, const float *w, float *y, int n) {{ for (int j = 0; j < n; j++) {{ {body} }} }}"
+        );
         assert_eq!(interchanged(&text), None, "{body}");
     }
 }
@@ -233,7 +256,10 @@ fn what_is_overwritten_is_not_written_first() {
         for (long i = 1; i < h - 1; i++) for (long j = 2; j < w; j++) { float l = x[i * w + j - 1]; y[i * w + j] = l; }";
     let text = format!("void f(const float *x, float *y, long h, long w) {{ {body} }}");
     let found = bordered(&text).expect("a border");
-    assert!(found.contains("y[i_row * w + i_col] = x[(i_row * w + i_col)] * 2;"), "{found}");
+    assert!(
+        found.contains("y[i_row * w + i_col] = x[(i_row * w + i_col)] * 2;"),
+        "{found}"
+    );
     assert!(found.contains("i_row >= 1 && i_row < h - 1"), "{found}");
     for (from, to) in [
         ("= l;", "= l + y[0];"),

@@ -107,9 +107,14 @@ fn rewritten<'a>(
     let place = target.child_by_field_name("index")?;
     let name = source.text_of(table);
     let (kind, size) = *known.get(name)?;
-    let simple = ["assignment_expression", "update_expression", "call_expression", "pointer_expression"]
-        .iter()
-        .all(|kind| source.all(place, kind).is_empty());
+    let simple = [
+        "assignment_expression",
+        "update_expression",
+        "call_expression",
+        "pointer_expression",
+    ]
+    .iter()
+    .all(|kind| source.all(place, kind).is_empty());
     if !simple
         || size > MOST
         || mentions(source, place, name)
