@@ -4,16 +4,22 @@
 //! reviewed contract begins only when every ambiguity has a resolution, and locks the review with the rest.
 
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use ksmith_agents::gateway::{Call, Limits, Meter, Sink, Spent};
 use ksmith_agents::process::Cause;
 use ksmith_agents::review::{ContractAnswer, ContractRequest, FoundAmbiguity, Held, Reviewer, Subject};
 use ksmith_agents::writers::{Bounds, Snapshot};
+use ksmith_ledger::ObjectStore;
 use ksmith_task::{Digest, Lock, Severity, Task, ambiguity};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::guard::judge_digest;
-use crate::{ReviewOptions, RunError};
+use crate::models::{record_answered, record_sent};
+use crate::{AgentHost, ReviewOptions, RunError};
 
 /// Folder of contract reviews, beside that of the runs.
 const FOLDER: &str = ".ksmith/reviews";
@@ -50,6 +56,20 @@ pub struct ContractReview {
     pub lint: Vec<String>,
     /// Attempts that did not count, by code.
     pub failed_attempts: Vec<String>,
+    /// What the reviewer's model used.
+    #[serde(default)]
+    pub spent: Spent,
+}
+
+/// What a contract is reviewed with.
+#[derive(Debug, Clone, Copy)]
+pub struct ContractSetting<'a> {
+    /// Where `.ksmith/` lies.
+    pub home: &'a Path,
+    /// What of the machine a reviewer may use.
+    pub host: &'a AgentHost,
+    /// A price table of the user's own.
+    pub prices: Option<&'a Path>,
 }
 
 impl ContractReview {
@@ -130,14 +150,66 @@ pub fn contract_digest(task: &Task) -> Digest {
 ///
 /// # Errors
 /// When nobody reviews, no answer counts, or something of the task changed meanwhile.
-pub fn review_contract(task: &Task, options: &ReviewOptions) -> Result<ContractReview, RunError> {
-    let Some(mut reviewer) = crate::reviewer(options)? else {
+pub fn review_contract(
+    task: &Task,
+    options: &ReviewOptions,
+    setting: &ContractSetting<'_>,
+) -> Result<ContractReview, RunError> {
+    let budget = &task.contract().budget;
+    let meter = Meter::new(Limits {
+        dollars: Some(budget.cost_usd),
+        tokens: budget.tokens,
+        calls: None,
+    });
+    let reviewer = crate::judgement::reviewer(options, setting.prices, |wanted| {
+        let calls = Calls::beside(setting.home, contract_digest(task));
+        let reached = wanted.options(setting.host, Arc::clone(&meter), Box::new(calls))?;
+        Ok((reached, Vec::new()))
+    })?;
+    let Some(mut reviewer) = reviewer else {
         return Err(RunError::Usage {
             what: "`none` reviews nothing".to_owned(),
-            fix: "Name a reviewer: `lint`, or a command.".to_owned(),
+            fix: "Name a reviewer: `lint`, `api:MODEL`, or a command.".to_owned(),
         });
     };
-    review_with(task, reviewer.as_mut())
+    let review = review_with(task, reviewer.as_mut())?;
+    Ok(ContractReview {
+        spent: meter.spent(),
+        ..review
+    })
+}
+
+/// The calls of a model that reviews a contract: no run has begun, so they are kept beside the review, each on disk
+/// before it is sent and again before its answer is read.
+struct Calls {
+    file: PathBuf,
+    objects: ObjectStore,
+}
+
+impl Calls {
+    fn beside(home: &Path, contract: Digest) -> Self {
+        let folder = home.join(FOLDER);
+        Self {
+            file: folder.join(format!("{contract}.calls.jsonl")),
+            objects: ObjectStore::new(&folder),
+        }
+    }
+}
+
+impl Sink for Calls {
+    fn call(&mut self, call: Call) -> io::Result<()> {
+        let put = |bytes: &[u8]| self.objects.put(bytes).map_err(io::Error::other);
+        let line = match call {
+            Call::Sent(sent) => json!({ "model-sent": record_sent(*sent, put)? }),
+            Call::Answered(answered) => json!({ "model-call": record_answered(*answered, put)? }),
+        };
+        let mut file = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.file)?;
+        file.write_all(format!("{line}\n").as_bytes())?;
+        file.sync_all()
+    }
 }
 
 fn review_with(task: &Task, reviewer: &mut dyn Reviewer) -> Result<ContractReview, RunError> {
@@ -199,6 +271,7 @@ fn review_with(task: &Task, reviewer: &mut dyn Reviewer) -> Result<ContractRevie
             .collect(),
         lint,
         failed_attempts,
+        spent: Spent::default(),
     })
 }
 
@@ -262,7 +335,13 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let task = task(home.path());
         assert_eq!(to_lock(home.path(), &task).unwrap(), None);
-        let mut review = review_contract(&task, &ReviewOptions::default()).unwrap();
+        let host = AgentHost::default();
+        let setting = ContractSetting {
+            home: home.path(),
+            host: &host,
+            prices: None,
+        };
+        let mut review = review_contract(&task, &ReviewOptions::default(), &setting).unwrap();
         assert!(review.unchecked.is_empty());
         let keys: Vec<String> = review.open().into_iter().map(str::to_owned).collect();
         assert!(!keys.is_empty());

@@ -7,10 +7,10 @@ use ksmith_ledger::views::ViewError;
 use ksmith_ledger::{CertificateError, KeyError, LedgerError, ObjectError, ReadError};
 use ksmith_task::{CandidateError, ContractError, ExitCode, LockError, TypePinError};
 
-use crate::ReviewerError;
 use crate::arena::ArenaError;
 use crate::memory::MemoryError;
 use crate::writer::WriterError;
+use crate::{ModelError, ReviewerError};
 
 /// Why a run cannot begin or go on.
 #[derive(Debug, thiserror::Error)]
@@ -151,8 +151,12 @@ impl RunError {
                 _ => ExitCode::Usage,
             },
             Self::Writer(WriterError::Usage { .. }) => ExitCode::Usage,
-            Self::Reviewer(ReviewerError::Command(_)) | Self::NoOpinion { .. } => ExitCode::Environment,
-            Self::Reviewer(ReviewerError::Refused(_)) => ExitCode::Usage,
+            Self::Reviewer(ReviewerError::Refused(_) | ReviewerError::Model(ModelError::Usage { .. })) => {
+                ExitCode::Usage
+            }
+            Self::Reviewer(ReviewerError::Command(_) | ReviewerError::Model(_)) | Self::NoOpinion { .. } => {
+                ExitCode::Environment
+            }
             Self::Writer(_) | Self::View(_) | Self::Certificate(_) | Self::Key(_) => ExitCode::Environment,
             Self::Ledger(error) => match error {
                 LedgerError::Damaged(_) => ExitCode::Changed,
@@ -173,6 +177,7 @@ impl RunError {
         match self {
             Self::Usage { fix, .. }
             | Self::Arena(ArenaError::Environment { fix, .. })
+            | Self::Reviewer(ReviewerError::Model(ModelError::Usage { fix, .. }))
             | Self::Writer(WriterError::Usage { fix, .. }) => Some(fix.clone()),
             Self::Contract(_) => {
                 Some("`ksmith lint TASK` checks a contract; `ksmith new FOLDER` makes one.".into())

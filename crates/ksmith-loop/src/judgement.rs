@@ -1,14 +1,18 @@
 //! What a session holds for reviews and process gates, and where reviewers come from.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
+use ksmith_agents::gateway::{Options, REVIEWER};
 use ksmith_agents::process::{Fingerprint, Refusal, Statement};
 use ksmith_agents::review::{
-    CommandError, CommandReviewer, Foreign, Independence, Reviewer, RulesReviewer, Vendor, independent,
+    CommandError, CommandReviewer, Foreign, Independence, ModelReviewer, Reviewer, RulesReviewer, Vendor,
+    independent,
 };
 
-use crate::workshop::Workshop;
+use crate::models::{ModelError, Wanted, options_of_run, start, unfinished_texts};
+use crate::workshop::{Setting, Workshop};
 use crate::{Mechanism, Mechanisms, ReviewOptions, ReviewerChoice, WriterChoice};
 
 /// Why a reviewer cannot be had.
@@ -18,16 +22,35 @@ pub enum ReviewerError {
     /// Its command cannot be used.
     #[error(transparent)]
     Command(#[from] CommandError),
+    /// Its model cannot be had.
+    #[error(transparent)]
+    Model(#[from] ModelError),
     /// It may not review this writer.
     #[error("{0}")]
     Refused(Refusal),
 }
 
-/// Makes the reviewer that was asked for; none where nobody is to review.
+/// Makes the reviewer of a run.
+pub(crate) fn of_run(
+    options: &ReviewOptions,
+    setting: &Setting<'_>,
+) -> Result<Option<Box<dyn Reviewer>>, ReviewerError> {
+    let prices = setting.agents.prices.as_deref();
+    let texts = || unfinished_texts(REVIEWER, setting);
+    reviewer(options, prices, |wanted| Ok((options_of_run(wanted, setting)?, texts())))
+}
+
+/// Makes the reviewer that was asked for; none where nobody is to review. `reach` gives the way to a model, and the
+/// texts that it was sent in a step that a kill cut short.
 ///
 /// # Errors
 /// When it cannot be had.
-pub fn reviewer(options: &ReviewOptions) -> Result<Option<Box<dyn Reviewer>>, ReviewerError> {
+pub(crate) fn reviewer<'a>(
+    options: &'a ReviewOptions,
+    prices: Option<&'a Path>,
+    reach: impl FnOnce(Wanted<'a>) -> Result<(Options, Vec<String>), ModelError>,
+) -> Result<Option<Box<dyn Reviewer>>, ReviewerError> {
+    let limit = Duration::try_from_secs_f64(options.limit_s).unwrap_or(Duration::from_secs(300));
     let vendor = options
         .vendor
         .as_ref()
@@ -36,8 +59,22 @@ pub fn reviewer(options: &ReviewOptions) -> Result<Option<Box<dyn Reviewer>>, Re
         ReviewerChoice::None => None,
         ReviewerChoice::Lint => Some(Box::new(RulesReviewer::default())),
         ReviewerChoice::Command(command) => {
-            let limit = Duration::try_from_secs_f64(options.limit_s).unwrap_or(Duration::from_secs(300));
             Some(Box::new(Foreign(CommandReviewer::new(command, vendor, limit)?)))
+        }
+        ReviewerChoice::Api(model) => {
+            let (reached, texts) = reach(Wanted {
+                model,
+                wire: None,
+                endpoint: &options.endpoint,
+                prices,
+                named_by: "`--reviewer api:MODEL`, `--reviewer-url` and `--reviewer-key-env`",
+            })?;
+            let gateway = start(Options {
+                timeout: limit,
+                ..reached
+            })?;
+            let voice = ModelReviewer::new(gateway, vendor, limit).going_on(texts);
+            Some(Box::new(Foreign(voice)))
         }
     })
 }
@@ -56,19 +93,20 @@ pub(crate) struct Judgement {
 }
 
 impl Judgement {
-    /// Makes the reviewer and checks that it may review this writer, which is pinned to `model` if one is named.
+    /// Makes the reviewer and checks that it may review this writer, which is pinned to a model if one is named.
     pub(crate) fn begin(
         workshop: &dyn Workshop,
         on: &Mechanisms,
         options: &ReviewOptions,
         writer: &WriterChoice,
-        model: Option<&str>,
+        setting: &Setting<'_>,
     ) -> Result<Self, ReviewerError> {
         let reviewer = if on.has(Mechanism::Review) {
-            workshop.reviewer(options)?
+            workshop.reviewer(options, setting)?
         } else {
             None
         };
+        let model = setting.agents.model.as_deref();
         let independence = reviewer
             .as_ref()
             .map(|reviewer| {

@@ -41,14 +41,14 @@ pub mod writer;
 
 pub use agents::{AgentHost, AgentOptions, Approve, Variable};
 pub use budget::{Budget, Spent, Stop};
-pub use contract_review::{ContractReview, Resolved, contract_digest, review_contract};
+pub use contract_review::{ContractReview, ContractSetting, Resolved, contract_digest, review_contract};
 pub use error::RunError;
 pub use interrupt::Interrupt;
 pub use judge_one::{JudgeRequest, Judged, judge};
-pub use judgement::{ReviewerError, reviewer};
+pub use judgement::ReviewerError;
 pub use mechanisms::{Mechanism, Mechanisms, UnknownMechanism};
 pub use memory::Memory;
-pub use models::{Account, recorded_calls};
+pub use models::{Account, ModelError, recorded_calls};
 pub use options::{
     ReviewOptions, ReviewerChoice, RunOptions, Sandbox, TypePick, TypePickError, WriterChoice,
 };

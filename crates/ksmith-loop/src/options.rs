@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use ksmith_agents::gateway::Endpoint;
 use ksmith_agents::review::SameVendor;
 use ksmith_task::Backend;
 
@@ -96,6 +97,8 @@ pub enum ReviewerChoice {
     Lint,
     /// A command in a box, see `docs/review.md`.
     Command(String),
+    /// A model, over the gateway.
+    Api(String),
 }
 
 impl fmt::Display for ReviewerChoice {
@@ -104,6 +107,7 @@ impl fmt::Display for ReviewerChoice {
             Self::None => f.write_str("none"),
             Self::Lint => f.write_str("lint"),
             Self::Command(command) => f.write_str(command),
+            Self::Api(model) => write!(f, "api:{model}"),
         }
     }
 }
@@ -113,10 +117,14 @@ impl FromStr for ReviewerChoice {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.trim() {
-            "" => Err("the reviewer is empty; expected `lint`, `none` or a command".to_owned()),
+            "" => Err("the reviewer is empty; expected `lint`, `none`, `api:MODEL` or a command".to_owned()),
             "none" => Ok(Self::None),
             "lint" => Ok(Self::Lint),
-            command => Ok(Self::Command(command.to_owned())),
+            "api:" => Err("`api:` names no model; expected `api:MODEL`".to_owned()),
+            other => Ok(match other.strip_prefix("api:") {
+                Some(model) => Self::Api(model.to_owned()),
+                None => Self::Command(other.to_owned()),
+            }),
         }
     }
 }
@@ -126,8 +134,11 @@ impl FromStr for ReviewerChoice {
 pub struct ReviewOptions {
     /// Who reviews.
     pub reviewer: ReviewerChoice,
-    /// The maker of the reviewer's model, where it cannot be told from the command.
+    /// The maker of the reviewer's model, where it cannot be told from the name of command or model.
     pub vendor: Option<String>,
+    /// The server of the reviewer's model, if it is not the usual one.
+    #[serde(default)]
+    pub endpoint: Endpoint,
     /// Whether one vendor may write and review.
     pub same_vendor: SameVendor,
     /// Seconds of one attempt to get a verdict.
@@ -141,6 +152,7 @@ impl Default for ReviewOptions {
         Self {
             reviewer: ReviewerChoice::Lint,
             vendor: None,
+            endpoint: Endpoint::default(),
             same_vendor: SameVendor::Refused,
             limit_s: 300.0,
             answer_limit_s: 600.0,
@@ -221,10 +233,12 @@ mod tests {
 
     #[test]
     fn a_reviewer_survives_its_text_form() {
-        for text in ["none", "lint", "python3 reviewer.py --strict"] {
+        for text in ["none", "lint", "python3 reviewer.py --strict", "api:some-model:latest"] {
             assert_eq!(text.parse::<ReviewerChoice>().unwrap().to_string(), text);
         }
-        assert!(" ".parse::<ReviewerChoice>().is_err());
+        for wrong in [" ", "api:"] {
+            assert!(wrong.parse::<ReviewerChoice>().is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -159,8 +159,7 @@ impl<'a> Begun<'a> {
             interrupt: options.interrupt.clone(),
         };
         let writer = workshop.writer(&kept.writer, &setting)?;
-        let model = kept.agents.model.as_deref();
-        let judgement = Judgement::begin(workshop, &mechanisms, &kept.review, &kept.writer, model)?;
+        let judgement = Judgement::begin(workshop, &mechanisms, &kept.review, &kept.writer, &setting)?;
         resumed(&mut ledger, &mut memory, &options.run)?;
         progress.event(&Event::Started {
             run: &opened.run,

@@ -202,7 +202,7 @@ fn run_instance(
         &options.mechanisms,
         &options.review,
         &options.writer,
-        options.agents.model.as_deref(),
+        &setting,
     )?;
     std::fs::create_dir_all(&dir).map_err(RunError::io("create", &dir))?;
     let arena = workshop

@@ -8,11 +8,10 @@ use ksmith_task::{Backend, Instance};
 use crate::arena::{Arena, ArenaError, JudgeArena};
 use crate::writer::{ApiWriter, CliWriter, FolderWriter, ReplayWriter, SearchWriter, Writer, WriterError};
 use crate::{
-    Account, AgentHost, AgentOptions, Interrupt, Recorder, ReviewOptions, ReviewerError, Sandbox,
-    WriterChoice,
+    Account, AgentHost, AgentOptions, Interrupt, Recorder, ReviewOptions, ReviewerError, Sandbox, WriterChoice,
 };
 
-/// What a writer is made with.
+/// What a writer or a reviewer is made with.
 #[derive(Debug, Clone)]
 pub struct Setting<'a> {
     /// The instance.
@@ -61,8 +60,12 @@ pub trait Workshop {
     ///
     /// # Errors
     /// When it cannot be had.
-    fn reviewer(&self, options: &ReviewOptions) -> Result<Option<Box<dyn Reviewer>>, ReviewerError> {
-        crate::reviewer(options)
+    fn reviewer(
+        &self,
+        options: &ReviewOptions,
+        setting: &Setting<'_>,
+    ) -> Result<Option<Box<dyn Reviewer>>, ReviewerError> {
+        crate::judgement::of_run(options, setting)
     }
 }
 

@@ -8,6 +8,7 @@ mod api;
 mod cli;
 mod desk;
 mod folder;
+mod known;
 mod replay;
 mod search;
 mod verbs;
@@ -21,6 +22,8 @@ use ksmith_agents::process::Statement;
 use ksmith_task::{Brief, Proposal};
 pub use replay::ReplayWriter;
 pub use search::SearchWriter;
+
+use crate::ModelError;
 
 /// A direction worth trying, as the draft ranks it.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,6 +64,20 @@ pub enum WriterError {
     /// The writer failed.
     #[error("the writer failed: {0}")]
     Failed(String),
+}
+
+impl From<ModelError> for WriterError {
+    fn from(error: ModelError) -> Self {
+        match error {
+            ModelError::Usage { what, fix } => Self::Usage { what, fix },
+            ModelError::Prices { path, source } => Self::Io {
+                what: "read",
+                path,
+                source,
+            },
+            ModelError::Gateway(what) => Self::Failed(what),
+        }
+    }
 }
 
 /// Whoever proposes candidates. It may be asked on another thread than the one that made it.

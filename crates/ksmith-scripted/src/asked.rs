@@ -93,6 +93,14 @@ impl Asked {
         }
     }
 
+    /// The value that the conversation states in a line `"name": "value"`; the first of several.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        let start = format!("\"{name}\": \"");
+        self.text
+            .lines()
+            .find_map(|line| line.strip_prefix(&start)?.split('"').next())
+    }
+
     /// The tool of that name, else one whose name ends with it after `__`.
     pub fn tool(&self, name: &str) -> Option<&Tool> {
         let ends = |tool: &&Tool| tool.name.rsplit_once("__").is_some_and(|(_, end)| end == name);
@@ -127,6 +135,8 @@ impl Asked {
             let value = match (name.as_str(), kind) {
                 ("cmd" | "command", "array") => serde_json::json!(["bash", "-lc", command]),
                 ("cmd" | "command", _) => Value::from(command),
+                // Long enough for what a script asks of a shell; the tools bound it themselves.
+                ("timeout" | "timeout_ms" | "yield_time_ms", "number" | "integer") => Value::from(120_000),
                 (_, "boolean") if is_required() => Value::from(false),
                 (_, "number" | "integer") if is_required() => Value::from(10_000),
                 (_, "string") if is_required() => Value::from("a step of the script"),
@@ -237,6 +247,10 @@ mod tests {
             asked.shell("ls").unwrap().1,
             json!({"command": ["bash", "-lc", "ls"]})
         );
+
+        let copied = json!({"messages": [{"role": "user", "content": "go\n\"nonce\": \"ab12\"\n| \"task\": \"x\""}]});
+        let asked = Asked::read(Wire::Chat, &copied);
+        assert_eq!((asked.value("nonce"), asked.value("task")), (Some("ab12"), None));
 
         let messages = json!({"system": "s", "messages": [{"role": "user", "content": "go"},
             {"role": "user", "content": [{"type": "tool_result", "content": "a"},

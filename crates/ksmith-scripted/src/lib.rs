@@ -19,6 +19,7 @@
 
 mod answer;
 mod asked;
+mod reviewer;
 mod script;
 mod server;
 

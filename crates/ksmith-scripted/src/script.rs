@@ -24,6 +24,9 @@ pub struct Turn {
     /// Text of the answer.
     #[serde(default)]
     pub text: Option<String>,
+    /// Names whose values the text copies: `{nonce}` becomes what the request says in a line `"nonce": "…"`.
+    #[serde(default)]
+    pub copies: Vec<String>,
     /// Tools that the answer calls.
     #[serde(default)]
     pub calls: Vec<Action>,
@@ -183,6 +186,14 @@ impl Turn {
             text: Some("cut off".into()),
             fault: Some(fault),
             ..Self::default()
+        }
+    }
+
+    /// Copying these values of the request into its text.
+    pub fn copying<const N: usize>(self, names: [&str; N]) -> Self {
+        Self {
+            copies: names.map(str::to_owned).into(),
+            ..self
         }
     }
 

@@ -43,6 +43,8 @@ pub use wire::{AnswerReader, Event, Flow, Prepared, RequestError, Splitter, Usag
 
 /// The role of a gateway's first key.
 pub const WRITER: &str = "writer";
+/// The role of a model that reviews.
+pub const REVIEWER: &str = "reviewer";
 
 /// Why no gateway was started.
 #[derive(Debug, thiserror::Error)]

@@ -37,6 +37,13 @@ pub trait Voice: std::fmt::Debug + Send {
     /// Who it is.
     fn identity(&self) -> &Identity;
 
+    /// The number of an attempt about `subject` that a kill cut short and whose answer is on record: asked with the same
+    /// number, it is not paid for again. Each is given once.
+    fn begun(&mut self, subject: Subject) -> Option<String> {
+        let _ = subject;
+        None
+    }
+
     /// Asks, in a fresh context.
     ///
     /// # Errors
@@ -105,8 +112,11 @@ pub fn hold<T: Bound>(voice: &mut dyn Voice, ask: &str, subject: Subject, sectio
     let mut attempts: Vec<Attempt> = Vec::new();
     while attempts.len() < ATTEMPTS {
         let began = Instant::now();
-        let Subject { task, source, judge } = subject;
-        let binding = match Binding::fresh(task, source, judge) {
+        let binding = match voice.begun(subject) {
+            Some(nonce) => Ok(Binding::of(subject, nonce)),
+            None => Binding::fresh(subject),
+        };
+        let binding = match binding {
             Ok(binding) => binding,
             Err(error) => {
                 attempts.push(Attempt {

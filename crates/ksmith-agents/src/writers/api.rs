@@ -163,6 +163,7 @@ impl Conversation<'_> {
                 &mut talk,
                 &json!({ "assistant": answer.spoken.text, "calls": called }),
             );
+            talk.said.keep(&answer.spoken.text);
             messages.push(Message::Assistant(answer.spoken));
             if calls.is_empty() {
                 if answer.stop == Stop::Length {

@@ -2,6 +2,12 @@
 
 use serde::Deserialize;
 
+use crate::process::{Claim, Claimed};
+
+/// Most claims kept.
+const CLAIMS: usize = 8;
+/// Longest name of a record kept, in characters.
+const EVIDENCE: usize = 80;
 /// Longest hypothesis kept, in characters.
 const HYPOTHESIS: usize = 300;
 /// Longest name of a direction, in characters.
@@ -18,6 +24,8 @@ pub struct ProposalNote {
     pub direction: String,
     /// Id of the candidate that it started from.
     pub parent: Option<String>,
+    /// What it claims of these files, each with the record that is to show it.
+    pub claims: Vec<Claim>,
     /// What is wrong with the file, one sentence each; the defaults stand in.
     pub findings: Vec<String>,
 }
@@ -29,6 +37,16 @@ struct Written {
     predicted_gain: Option<f64>,
     direction: Option<String>,
     parent: Option<String>,
+    #[serde(default)]
+    claim: Vec<WrittenClaim>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenClaim {
+    what: String,
+    ratio: Option<f64>,
+    evidence: Option<String>,
 }
 
 /// The file as an agent finds it.
@@ -37,6 +55,9 @@ pub(crate) const TEMPLATE: &str = r#"# The one idea behind this candidate. Fill 
 # predicted_gain = 1.4        # over the champion, as a ratio of times; above 1 is faster
 # direction = "vectorise"     # a short name; candidates of one direction share it
 # parent = "c0007"            # the candidate that you started from, if not the champion
+# [[claim]]                   # only what a verdict of this run shows: `correct`, `faster` with its ratio, or `done`
+# what = "done"
+# evidence = "..."            # the verdict's hash, as the brief names it
 "#;
 
 impl Default for ProposalNote {
@@ -46,6 +67,7 @@ impl Default for ProposalNote {
             predicted_gain: None,
             direction: "unnamed".to_owned(),
             parent: None,
+            claims: Vec::new(),
             findings: Vec::new(),
         }
     }
@@ -83,6 +105,23 @@ impl ProposalNote {
                 .push(format!("`predicted_gain = {gain}` is no ratio of times")),
             None => {}
         }
+        for claim in written.claim.into_iter().take(CLAIMS) {
+            let claimed = match (claim.what.as_str(), claim.ratio) {
+                ("correct", None) => Claimed::Correct,
+                ("faster", Some(ratio)) if ratio.is_finite() && ratio > 0.0 => Claimed::Faster { ratio },
+                ("done", None) => Claimed::Done,
+                _ => {
+                    let what = one_line(&claim.what, DIRECTION);
+                    note.findings
+                        .push(format!("`{what}` is no claim: `correct`, `faster` with `ratio`, or `done`"));
+                    continue;
+                }
+            };
+            note.claims.push(Claim {
+                claimed,
+                evidence: claim.evidence.map(|text| one_line(&text, EVIDENCE)),
+            });
+        }
         note.parent = written
             .parent
             .map(|text| one_line(&text, 20))
@@ -118,6 +157,21 @@ mod tests {
             (Some(1.4), "vectorise")
         );
         assert!(note.findings.is_empty(), "{:?}", note.findings);
+    }
+
+    #[test]
+    fn claims_are_typed_and_others_are_findings() {
+        let head = "hypothesis = \"h\"\ndirection = \"d\"\n";
+        let claim = |rest: &str| ProposalNote::parse(Some(format!("{head}[[claim]]\n{rest}").as_bytes()));
+        let faster = claim("what = \"faster\"\nratio = 1.4\nevidence = \"ab12\"");
+        assert_eq!(faster.claims[0].claimed, Claimed::Faster { ratio: 1.4 });
+        assert_eq!(faster.claims[0].evidence.as_deref(), Some("ab12"));
+        assert!(faster.findings.is_empty());
+        assert_eq!(claim("what = \"done\"").claims[0].claimed, Claimed::Done);
+        for wrong in ["what = \"best\"", "what = \"faster\"", "what = \"faster\"\nratio = -1.0"] {
+            let note = claim(wrong);
+            assert_eq!((note.claims.len(), note.findings.len()), (0, 1), "{wrong}");
+        }
     }
 
     #[test]

@@ -17,7 +17,12 @@ pub struct Said {
     pub denials: u64,
     /// The version that it names.
     pub version: Option<String>,
+    /// Its last words; a claim at most.
+    pub last: String,
 }
+
+/// Longest last words kept, in characters.
+const LAST: usize = 4000;
 
 impl Said {
     /// Reads a stream; field names are those of Claude Code, Qwen Code (`result` lines) and Codex (`turn.failed`), as
@@ -32,6 +37,13 @@ impl Said {
         said
     }
 
+    /// Takes a text as the last words; nothing leaves those before.
+    pub(super) fn keep(&mut self, text: &str) {
+        if !text.trim().is_empty() {
+            self.last = text.chars().take(LAST).collect();
+        }
+    }
+
     fn hear(&mut self, event: &serde_json::Map<String, Value>) {
         let text = |name: &str| event.get(name).and_then(Value::as_str).unwrap_or_default();
         match text("type") {
@@ -40,8 +52,13 @@ impl Said {
                 self.budget_spent |= text("subtype") == "error_max_budget_usd";
                 let denials = event.get("permission_denials").and_then(Value::as_array);
                 self.denials += denials.map_or(0, |list| list.len() as u64);
+                self.keep(text("result"));
             }
             "item.completed" => {
+                let item = event.get("item");
+                if item.is_some_and(|item| item["type"] == "agent_message") {
+                    self.keep(item.and_then(|item| item["text"].as_str()).unwrap_or_default());
+                }
                 let declined = event
                     .get("item")
                     .and_then(|item| item.get("status"))
@@ -79,10 +96,17 @@ mod tests {
                 budget_spent: false,
                 denials: 2,
                 version: Some("2.1.197".into()),
+                last: String::new(),
             }
         );
-        let success =
-            br#"{"type":"result","subtype":"success","is_error":false,"result":"PASS 100x faster"}"#;
-        assert_eq!(Said::read(success), Said::default());
+        let success = br#"{"type":"item.completed","item":{"type":"agent_message","text":"Nearly."}}
+{"type":"result","subtype":"success","is_error":false,"result":"PASS 100x faster"}"#;
+        assert_eq!(
+            Said::read(success),
+            Said {
+                last: "PASS 100x faster".into(),
+                ..Said::default()
+            }
+        );
     }
 }

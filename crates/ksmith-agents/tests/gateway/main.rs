@@ -11,4 +11,5 @@ mod doors;
 mod faults;
 mod formats;
 mod replay;
+mod reviewer;
 mod support;

@@ -2,7 +2,7 @@
 
 use ksmith_agents::process::{
     Cause, Evidence, Fingerprint, Past, Refusal, Rung, SizeLimits, check_bytes, check_claims,
-    check_hypothesis, check_repeat, check_secrets, check_size,
+    check_hypothesis, check_repeat, check_secrets, check_size, unproved,
 };
 use ksmith_agents::writers::{Bounds, Oddity, Snapshot};
 use ksmith_ledger::{ProcessGate, Role};
@@ -72,7 +72,18 @@ impl Session<'_> {
                 evidence.add(&decided.verdict, meets_goal);
             }
             let claims = &self.judgement.statement.claims;
-            inspected.refusals.extend(check_claims(claims, digest, &evidence));
+            let refusals = check_claims(claims, digest, &evidence);
+            // Prose is about the whole session: it is looked at with the first proposal, and counts where no typed claim
+            // holds.
+            let prose = std::mem::take(&mut self.judgement.statement.prose);
+            let said = unproved(&prose);
+            if !said.is_empty() && refusals.len() == claims.len() {
+                inspected.refusals.push(Refusal {
+                    cause: Cause::ClaimWithoutEvidence,
+                    detail: format!("its prose says `{}`, and names no record", said.join("`, `")),
+                });
+            }
+            inspected.refusals.extend(refusals);
         }
         Ok(inspected)
     }

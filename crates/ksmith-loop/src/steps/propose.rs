@@ -207,8 +207,15 @@ impl Session<'_> {
             ),
             (None, None) => ("error", "screen/not-run".to_owned(), None),
         };
+        // What a claim about these files could name, and what the judge saw.
+        let record = candidacy
+            .decided
+            .as_ref()
+            .map(|decided| format!("verdict {}", decided.verdict.digest()));
+        let lesson = self.lessons.get(&proposed.candidate).cloned();
+        let parts: Vec<String> = record.into_iter().chain(lesson).collect();
         let evidence = if with_evidence {
-            self.lessons.get(&proposed.candidate).cloned().unwrap_or_default()
+            parts.join(": ")
         } else {
             String::new()
         };

@@ -152,7 +152,8 @@ impl Session<'_> {
     /// One line for each candidate that was judged: figures and codes, nobody's words.
     fn course_text(&self) -> String {
         let budget = self.memory.budget();
-        let spent = self.memory.spent;
+        // A step that was cut short and is begun anew says the same again.
+        let spent = self.memory.spent_before_step;
         let mut lines = vec![format!(
             "spent: {:.0} of {:.0} s, {} of {} scorings, {:.2} of {:.2} USD",
             spent.wall_s, budget.wall_s, spent.candidates, budget.candidates, spent.cost_usd, budget.cost_usd

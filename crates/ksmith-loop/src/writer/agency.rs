@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ksmith_agents::process::{Statement, unproved};
 use ksmith_agents::tools::{Called, Log, Server};
 use ksmith_agents::writers::{
     Answer, Desk, Ending, Facts, Laid, Outcome, Request, Snapshot, decide, unified,
@@ -47,6 +48,8 @@ pub(super) struct Agency {
 pub(super) struct Left {
     pub(super) ending: Ending,
     pub(super) proposals: Vec<Proposal>,
+    /// What it said beside them.
+    pub(super) statement: Statement,
 }
 
 /// What a session said, for the record.
@@ -119,7 +122,11 @@ impl Agency {
         std::fs::set_permissions(&inner, mode).map_err(io("open", &inner))?;
         Ok(Self {
             sockets,
-            verbs: Arc::new(LoopVerbs::new(setting.instance.clone(), setting.sandbox)),
+            verbs: Arc::new(LoopVerbs::new(
+                setting.instance.clone(),
+                setting.run,
+                setting.sandbox,
+            )),
             instance: setting.instance.clone(),
             run: setting.run.to_owned(),
             sandbox: setting.sandbox,
@@ -168,6 +175,7 @@ impl Agency {
         wanted: usize,
     ) -> Result<Left, WriterError> {
         let interrupted = facts.interrupted;
+        let prose = facts.said.last.clone();
         let candidate = desk.candidate();
         let changed = candidate.files != desk.began_with().files && !candidate.files.is_empty();
         let ending = decide(&Facts {
@@ -177,6 +185,11 @@ impl Agency {
             ..facts
         });
         let mut proposals = Vec::new();
+        let note = desk.note();
+        let statement = Statement {
+            claims: note.claims.clone(),
+            prose,
+        };
         // A session that the user cut short is begun anew.
         if ending.outcome.may_leave_files() && !interrupted {
             let last = handed.last().map(|last| last.digest);
@@ -185,12 +198,16 @@ impl Agency {
                 let folder = desk
                     .take(&candidate)
                     .map_err(io("copy the candidate from", &desk.path()))?;
-                proposals.push(super::verbs::proposal(desk.note(), folder));
+                proposals.push(super::verbs::proposal(note, folder));
             }
             // What was handed in first was meant first.
             proposals.truncate(wanted);
         }
-        Ok(Left { ending, proposals })
+        Ok(Left {
+            ending,
+            proposals,
+            statement,
+        })
     }
 
     /// Writes the session down: what it was told, what it said, how it ended, what it left beside its candidate.
@@ -206,6 +223,8 @@ impl Agency {
         detail["outside"] = outside.iter().map(|file| file.path.clone()).collect();
         detail["granted"] = granted.iter().map(|file| file.path.clone()).collect();
         detail["proposals"] = json!(left.proposals.len());
+        detail["claims"] = json!(left.statement.claims);
+        detail["unproved"] = json!(unproved(&left.statement.prose));
         let put = |bytes: &[u8]| self.recorder.put(bytes).map_err(|error| failed(&error));
         let call = AgentCall {
             agent: heard.agent,
@@ -246,20 +265,20 @@ impl Agency {
         self.host.approver.answer(&request) == Answer::Granted
     }
 
-    /// Holds sessions until one leaves proposals, the user wants to stop, or the agent is given up. `session` gets its
-    /// number and its wall time.
+    /// Holds sessions until one leaves proposals, the user wants to stop, or the agent is given up; gives what the last
+    /// one left and said. `session` gets its number and its wall time.
     pub(super) fn sessions(
         &self,
         brief: &Brief,
         mut session: impl FnMut(u32, Duration) -> Result<Left, WriterError>,
-    ) -> Result<Vec<Proposal>, WriterError> {
+    ) -> Result<(Vec<Proposal>, Statement), WriterError> {
         let began = Instant::now();
         for number in 1..=GIVE_UP {
             let left = brief.left.wall_s - began.elapsed().as_secs_f64();
             let wall = (left * PART_OF_WALL).min(self.options.session_s).max(1.0);
             let left = session(number, Duration::from_secs_f64(wall))?;
             if !left.proposals.is_empty() || self.interrupt.is_requested() {
-                return Ok(left.proposals);
+                return Ok((left.proposals, left.statement));
             }
             let gives_up = match left.ending.outcome {
                 // Nothing more can be asked of it.
@@ -279,6 +298,6 @@ impl Agency {
                 )));
             }
         }
-        Ok(Vec::new())
+        Ok((Vec::new(), Statement::default()))
     }
 }

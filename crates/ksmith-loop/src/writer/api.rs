@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ksmith_agents::gateway::{Client, WRITER};
+use ksmith_agents::process::Statement;
 use ksmith_agents::tools::Tickets;
 use ksmith_agents::writers::{Conversation, Facts};
 use ksmith_box::Ended;
@@ -24,6 +25,8 @@ pub struct ApiWriter {
     models: Models,
     /// The probes; those of a step that was cut short answer from the record.
     verbs: Arc<Remembering>,
+    /// What was said beside the last proposals.
+    statement: Statement,
 }
 
 impl ApiWriter {
@@ -38,6 +41,7 @@ impl ApiWriter {
         Ok(Self {
             verbs: Arc::new(Remembering::new(Arc::clone(&agency.verbs), tools, &objects)),
             models: Models::start(model, None, None, setting)?,
+            statement: Statement::default(),
             agency,
         })
     }
@@ -108,7 +112,15 @@ impl Writer for ApiWriter {
     }
 
     fn propose(&mut self, brief: &Brief, wanted: usize) -> Result<Vec<Proposal>, WriterError> {
-        self.agency
-            .sessions(brief, |number, wall| self.session(brief, wanted, number, wall))
+        self.statement = Statement::default();
+        let (proposals, statement) = self
+            .agency
+            .sessions(brief, |number, wall| self.session(brief, wanted, number, wall))?;
+        self.statement = statement;
+        Ok(proposals)
+    }
+
+    fn statement(&mut self) -> Statement {
+        std::mem::take(&mut self.statement)
     }
 }

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use ksmith_agents::process::Statement;
 use ksmith_agents::writers::{
     AgentBox, Desk, Facts, Found, ModelFacts, Profile, Said, Session, Sockets, Values, find, placed, run,
     version,
@@ -29,6 +30,8 @@ pub struct CliWriter {
     models: Option<Models>,
     /// Asked once, in the first session.
     version: OnceLock<Option<String>>,
+    /// What was said beside the last proposals.
+    statement: Statement,
 }
 
 impl CliWriter {
@@ -67,6 +70,7 @@ impl CliWriter {
             agency,
             models,
             version: OnceLock::new(),
+            statement: Statement::default(),
             profile,
             found,
         })
@@ -205,7 +209,15 @@ impl Writer for CliWriter {
     }
 
     fn propose(&mut self, brief: &Brief, wanted: usize) -> Result<Vec<Proposal>, WriterError> {
-        self.agency
-            .sessions(brief, |number, wall| self.session(brief, wanted, number, wall))
+        self.statement = Statement::default();
+        let (proposals, statement) = self
+            .agency
+            .sessions(brief, |number, wall| self.session(brief, wanted, number, wall))?;
+        self.statement = statement;
+        Ok(proposals)
+    }
+
+    fn statement(&mut self) -> Statement {
+        std::mem::take(&mut self.statement)
     }
 }

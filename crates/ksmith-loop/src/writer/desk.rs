@@ -10,6 +10,7 @@ use ksmith_task::contract::Compare;
 use ksmith_task::{Brief, Instance, Outcome};
 
 use super::WriterError;
+use super::known::known;
 
 /// Earlier candidates whose sources are shown, newest first.
 const SHOWN: usize = 3;
@@ -74,8 +75,10 @@ pub(super) fn laid(
     }
     let candidate = Snapshot::read(&brief.champion, &[], Bounds::CANDIDATE);
     let granted = Snapshot::read(&run.join(GRANTED[0]), &GRANTED[1..], Bounds::CANDIDATE).files;
+    // A library that cannot be read is no reason to leave a task alone.
+    let lore = known(instance, brief.backend, run, "").unwrap_or_default();
     Ok(Laid {
-        brief: text(brief, tools),
+        brief: text(brief, &lore, tools),
         task,
         candidate,
         granted,
@@ -137,8 +140,8 @@ fn dev_tests(brief: &Brief, instance: &Instance) -> String {
     text
 }
 
-/// The brief in words.
-fn text(brief: &Brief, tools: Tools) -> String {
+/// The brief in words. `lore` is what earlier runs showed, a line each.
+fn text(brief: &Brief, lore: &[String], tools: Tools) -> String {
     let mut text = format!(
         "# Write a faster kernel: {}\n\n\
          Work in this folder. Change the files in `candidate/` so that the kernel is faster than the champion and still \
@@ -179,6 +182,12 @@ fn text(brief: &Brief, tools: Tools) -> String {
     text.push_str("\n## Rules\n\n- One idea per candidate.\n- No network, no files outside this folder.\n");
     for note in &brief.notes {
         let _ = writeln!(text, "- {}", one_line(note, EVIDENCE));
+    }
+    if !lore.is_empty() {
+        text.push_str("\n## What earlier runs of this place showed\n\n");
+        for line in lore {
+            let _ = writeln!(text, "- {}", one_line(line, EVIDENCE));
+        }
     }
     if !brief.history.is_empty() {
         text.push_str("\n## What was tried, oldest first\n\n");

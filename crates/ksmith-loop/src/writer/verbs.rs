@@ -13,6 +13,7 @@ use ksmith_ledger::{Gate, ObjectStore, ToolCall, Verdict};
 use ksmith_task::{Brief, Candidate, Digest, Instance, Proposal, chain};
 use serde_json::{Value, json};
 
+use super::known::known;
 use crate::Sandbox;
 use crate::arena::evidence::lesson;
 use crate::probe;
@@ -60,6 +61,8 @@ struct Prober {
 /// The probes behind an agent's tools.
 pub(super) struct LoopVerbs {
     instance: Instance,
+    /// The run's folder.
+    run: PathBuf,
     sandbox: Sandbox,
     seat: Mutex<Option<Seat>>,
     prober: Mutex<Option<Prober>>,
@@ -86,9 +89,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl LoopVerbs {
-    pub(super) fn new(instance: Instance, sandbox: Sandbox) -> Self {
+    pub(super) fn new(instance: Instance, run: &Path, sandbox: Sandbox) -> Self {
         Self {
             instance,
+            run: run.to_owned(),
             sandbox,
             seat: Mutex::new(None),
             prober: Mutex::new(None),
@@ -222,6 +226,7 @@ impl LoopVerbs {
         Envelope::new(Verb::Task, ToolVerdict::Info, summary).next("read BRIEF.md, then change candidate/")
     }
 
+    /// What the search knows of structures, and what the experience library knows of the task.
     fn know(&self, brief: &Brief, arguments: &Value) -> Envelope {
         let query = arguments
             .get("query")
@@ -235,7 +240,7 @@ impl LoopVerbs {
             Ok(directions) => directions,
             Err(error) => return unavailable(Verb::Know, &error),
         };
-        let lines: Vec<String> = directions
+        let structures = directions
             .iter()
             .map(|direction| {
                 format!(
@@ -243,8 +248,12 @@ impl LoopVerbs {
                     direction.name, direction.idea, direction.value, direction.risk
                 )
             })
-            .filter(|line| words.is_empty() || words.iter().any(|word| line.to_lowercase().contains(word)))
-            .collect();
+            .filter(|line| words.is_empty() || words.iter().any(|word| line.to_lowercase().contains(word)));
+        let lore = match known(&self.instance, brief.backend, &self.run, &query) {
+            Ok(lore) => lore,
+            Err(error) => return unavailable(Verb::Know, &error),
+        };
+        let lines: Vec<String> = structures.chain(lore).collect();
         if lines.is_empty() {
             return Envelope::new(Verb::Know, ToolVerdict::Info, "nothing is known that fits")
                 .next("ask without a query for all structures of this family");

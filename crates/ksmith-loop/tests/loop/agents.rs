@@ -9,13 +9,16 @@ use std::time::Duration;
 use ksmith_agents::gateway::{Endpoint, Wire};
 use ksmith_agents::writers::{Answer, Approver, Request};
 use ksmith_box::{Level, probe};
+use ksmith_agents::review::SameVendor;
 use ksmith_ledger::verify::{VerifyOptions, verify};
-use ksmith_ledger::{AgentCall, Entry, History, ModelCall, ObjectStore, Outcome, read_records};
+use ksmith_ledger::{
+    AgentCall, Entry, History, Kind, ModelCall, ModelSent, ObjectStore, Outcome, read_records,
+};
 use ksmith_loop::arena::{Arena, ArenaError};
 use ksmith_loop::writer::{Writer, WriterError};
 use ksmith_loop::{
-    Approve, BuiltIn, ResumeOptions, RunOptions, RunOutcome, Sandbox, Setting, Silent, Workshop,
-    WriterChoice, resume_with, run_with,
+    Approve, BuiltIn, InstanceOutcome, Postmortem, ResumeOptions, ReviewerChoice, RunOptions, RunOutcome,
+    Sandbox, Setting, Silent, Workshop, WriterChoice, resume_with, run_with,
 };
 use ksmith_scripted::{Action, Fault, Options, Script, ScriptedServer, Turn};
 use ksmith_task::{Backend, Instance};
@@ -542,4 +545,370 @@ fn a_run_cut_short_repeats_no_paid_call_of_its_model_and_loses_no_cost() {
     // What is new is the rest of that conversation and those of later sessions.
     assert_eq!(server.seen().len() - asked, calls.len() - 2 - served.len());
     assert!(verify(&first.dir, &VerifyOptions::default()).is_intact());
+}
+
+/// A model that writes one candidate in three calls, and one that reviews and agrees; both on one server.
+fn writer_and_reviewer(delay_ms: u64) -> ScriptedServer {
+    let write = |path: &str, text: &str| Action::call("write", json!({ "path": path, "text": text }));
+    let kernel = "/* speed 4.5 */\nvoid softmax(void) {}\n";
+    let note = "hypothesis = \"vector loads\"\ndirection = \"vectorise\"\npredicted_gain = 4.0\n";
+    let writer = [
+        Turn::text("Nothing more.").if_contains("(vectorise)"),
+        Turn::calls([
+            write("candidate/kernel.c", kernel),
+            Action::call("check", json!({})),
+        ])
+        .after_results(0),
+        Turn::calls([write("proposal.toml", note)]).after_results(2),
+        Turn::text("Done.").after_results(3),
+    ];
+    let turns = Turn::agreeing().into_iter().chain(writer).map(|turn| Turn {
+        delay_ms,
+        ..turn
+    });
+    ScriptedServer::start(Options::new(Script::new(turns))).unwrap()
+}
+
+/// A run with a model of one vendor as its writer and one of another as its reviewer.
+fn reviewed(home: &Home, url: &str, wire: Wire) -> RunOptions {
+    let mut options = home.options();
+    let endpoint = Endpoint {
+        url: Some(format!("{url}/v1")),
+        wire: Some(wire),
+        key_env: None,
+    };
+    options.agents.endpoint = endpoint.clone();
+    options.writer = WriterChoice::Api("gpt-scripted".into());
+    options.review.reviewer = ReviewerChoice::Api("claude-scripted".into());
+    options.review.endpoint = endpoint;
+    options
+}
+
+fn reviews(run: &Path) -> Vec<ksmith_ledger::Reviewed> {
+    read_records(run)
+        .unwrap()
+        .iter()
+        .filter_map(|record| match record.entry().unwrap() {
+            Entry::Reviewed(reviewed) => Some(reviewed),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_model_of_another_vendor_reviews_what_a_model_wrote_in_each_wire_format() {
+    for wire in Wire::ALL {
+        let (home, server) = (Home::new(), writer_and_reviewer(0));
+        let first = &go(&reviewed(&home, &server.url(), wire)).instances[0];
+        assert_eq!(first.outcome, Outcome::GoalMet, "{wire}: {}", first.reason);
+        let held = reviews(&first.dir);
+        assert!(held.iter().all(|review| review.reviewer == "api:claude-scripted"));
+        let crown = held
+            .iter()
+            .filter_map(|review| review.detail.as_ref())
+            .find(|detail| detail.occasion == "crown")
+            .unwrap();
+        assert_eq!(
+            (crown.outcome.as_str(), crown.independence.as_str()),
+            ("pass", "other-vendor")
+        );
+        let history = History::load(&first.dir).unwrap();
+        assert_eq!(history.champion().unwrap().proposed.digest, crown.source);
+        let roles: std::collections::BTreeSet<String> = model_calls(&first.dir)
+            .into_iter()
+            .map(|call| call.role)
+            .collect();
+        assert_eq!(roles.into_iter().collect::<Vec<_>>(), ["reviewer", "writer"]);
+        assert!(verify(&first.dir, &VerifyOptions::default()).is_intact());
+    }
+}
+
+#[test]
+fn a_reviewer_of_the_writers_vendor_is_refused_before_anything_is_asked() {
+    let (home, server) = (Home::new(), writer_and_reviewer(0));
+    let mut options = reviewed(&home, &server.url(), Wire::Chat);
+    for (model, refused) in [("chatgpt-other", true), ("nobody-knows", true), ("qwen-x", false)] {
+        options.review.reviewer = ReviewerChoice::Api(model.into());
+        let result = run_with(&options, &Mixed(scripted::Script::new(&[])), &mut Silent);
+        match result {
+            Err(error) => {
+                assert!(refused, "{model}: {error}");
+                assert_eq!(error.exit_code(), ksmith_task::ExitCode::Usage);
+                assert!(server.seen().is_empty(), "{model}");
+            }
+            Ok(outcome) => assert_eq!((refused, outcome.instances[0].outcome), (false, Outcome::GoalMet)),
+        }
+    }
+    options.review.reviewer = ReviewerChoice::Api("chatgpt-other".into());
+    options.review.same_vendor = SameVendor::Allowed;
+    let first = &go(&options).instances[0];
+    let held = reviews(&first.dir);
+    let recorded = |review: &ksmith_ledger::Reviewed| {
+        review
+            .detail
+            .as_ref()
+            .is_some_and(|detail| detail.independence == "same-vendor-allowed")
+    };
+    assert!(!held.is_empty() && held.iter().all(recorded));
+}
+
+#[test]
+fn what_an_agent_claims_is_on_record_checked_and_decides_nothing() {
+    if !boxed() {
+        return;
+    }
+    let home = Home::new();
+    let body = r#"if grep -q "speed" candidate/kernel.c; then exit 0; fi
+echo "/* speed 1.5 */" >> candidate/kernel.c
+cat > proposal.toml <<'END'
+hypothesis = "vector loads"
+direction = "vectorise"
+predicted_gain = 9.0
+[[claim]]
+what = "faster"
+ratio = 9.0
+[[claim]]
+what = "done"
+END
+echo '{"type":"result","subtype":"success","result":"All tests pass, 9x faster."}'
+"#;
+    let first = &go(&options(&home, body)).instances[0];
+    let call = &calls(&first.dir)[0];
+    assert_eq!(call.detail["claims"].as_array().unwrap().len(), 2);
+    assert_eq!(call.detail["unproved"], json!(["all tests pass", "x faster"]));
+    let postmortem = Postmortem::of(&first.dir).unwrap();
+    // Predicted 9, measured 1.5: the candidate is kept for what it is, and the prediction counts as one that held.
+    assert_eq!((postmortem.claims.predicted, postmortem.claims.accepted), (1, 1));
+    assert_eq!(postmortem.claims.unproved, 3);
+    assert_eq!(postmortem.process["process/claim-without-evidence"], 3);
+    assert_eq!(first.outcome, Outcome::GoalNotMet, "`done` met no goal");
+    assert_eq!(first.champion.as_ref().unwrap().speedup.unwrap().point, 1.5);
+    assert!(
+        reviews(&first.dir)
+            .iter()
+            .any(|review| review.detail.as_ref().is_some_and(|detail| detail.occasion == "done"))
+    );
+}
+
+/// Set for the process that the test of kills ends: home, server and writer.
+const CHILD: [&str; 3] = [
+    "KSMITH_PAID_TEST_HOME",
+    "KSMITH_PAID_TEST_URL",
+    "KSMITH_PAID_TEST_WRITER",
+];
+/// What one call of the scripted server costs at the prices of that test.
+const CALL_USD: f64 = 1.2;
+
+fn only_run(home: &Path) -> Option<PathBuf> {
+    let run = std::fs::read_dir(home.join(".ksmith/runs")).ok()?.next()?.ok()?;
+    let records = read_records(&run.path()).ok()?;
+    (!records.is_empty()).then(|| run.path())
+}
+
+/// Begins the run in `home`, or goes on with the one there is.
+fn paid_run(home: &Path, url: &str, writer: &str) -> RunOutcome {
+    let workshop = Mixed(scripted::Script::new(&[]));
+    if let Some(run) = only_run(home) {
+        let options = ResumeOptions {
+            run,
+            home: home.to_owned(),
+            agent_host: Default::default(),
+            interrupt: Default::default(),
+            command: Vec::new(),
+            signing_key: None,
+        };
+        return resume_with(&options, &workshop, &mut Silent).unwrap();
+    }
+    let _ = std::fs::remove_dir_all(home.join(".ksmith"));
+    let mut options = reviewed(&Home::new(), url, Wire::Chat);
+    options.task = home.join("softmax");
+    options.home = home.to_owned();
+    options.signing_key = None;
+    // Bounds are far above costs: no budget is to end this run.
+    options.cost_usd = Some(1e6);
+    options.agents.prices = Some(home.join("prices.toml"));
+    if writer != "api" {
+        options.agents.model = Some("gpt-scripted".into());
+        options.writer = WriterChoice::Cli(writer.into());
+    }
+    run_with(&options, &workshop, &mut Silent).unwrap()
+}
+
+/// Not a test by itself: the process that the next test kills.
+#[test]
+fn child_of_the_paid_run() {
+    let [Some(home), Some(url), Some(writer)] = CHILD.map(|name| std::env::var(name).ok()) else {
+        return;
+    };
+    paid_run(Path::new(&home), &url, &writer);
+}
+
+fn paid_home() -> Home {
+    let home = Home::new();
+    let row = |model: &str| {
+        format!(
+            "[[model]]\nname = \"{model}\"\ninput = 10000.0\noutput = 10000.0\nmax_output = 100\nchecked = \"2026-12-01\"\nsource = \"this test\"\n"
+        )
+    };
+    let table = format!(
+        "schema = 1\ndate = \"2026-12-01\"\n{}{}",
+        row("gpt-scripted"),
+        row("claude-scripted")
+    );
+    std::fs::write(home.folder.path().join("prices.toml"), table).unwrap();
+    home
+}
+
+fn sent(run: &Path) -> Vec<ModelSent> {
+    read_records(run)
+        .unwrap()
+        .iter()
+        .filter_map(|record| match record.entry().unwrap() {
+            Entry::ModelSent(sent) => Some(sent),
+            _ => None,
+        })
+        .collect()
+}
+
+fn count(home: &Path, kind: Kind) -> usize {
+    let records = only_run(home).and_then(|run| read_records(&run).ok());
+    records.map_or(0, |records| records.iter().filter(|record| record.kind == kind).count())
+}
+
+/// Starts the run, or goes on with it, and ends it with `kill -9` once the record holds `number` more of `kind`.
+/// `false` where the run ended by itself before.
+fn killed_at(home: &Path, url: &str, writer: &str, kind: Kind, number: usize) -> bool {
+    let before = count(home, kind);
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child_of_the_paid_run", "--test-threads=1"])
+        .envs(CHILD.into_iter().zip([home.to_str().unwrap(), url, writer]))
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let began = std::time::Instant::now();
+    let ended = loop {
+        if count(home, kind) >= before + number {
+            break None;
+        }
+        if let Some(status) = child.try_wait().unwrap() {
+            break Some(status);
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "{kind} {number} never came");
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    // What was recorded as sent is on its way by now, and its answer is not.
+    std::thread::sleep(Duration::from_millis(20));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(ended.is_none_or(|status| status.success()), "the run failed by itself");
+    ended.is_none()
+}
+
+/// A run that is never killed, for comparison: its calls.
+fn unbroken(writer: &dyn Fn(&Home) -> String) -> usize {
+    let (home, server) = (paid_home(), writer_and_reviewer(0));
+    let writer = writer(&home);
+    let first = paid_run(home.folder.path(), &server.url(), &writer).instances.remove(0);
+    assert_eq!(first.outcome, Outcome::GoalMet, "{}", first.reason);
+    let seen = server.seen().len();
+    assert_eq!(usize::try_from(first.models.calls).unwrap(), seen);
+    assert!((first.models.cost_usd - seen as f64 * CALL_USD).abs() < 1e-6);
+    seen
+}
+
+fn kills(writer: &dyn Fn(&Home) -> String, moments: &[(Kind, usize)]) {
+    let control = unbroken(writer);
+    let (home, server) = (paid_home(), writer_and_reviewer(150));
+    let writer = writer(&home);
+    let path = home.folder.path();
+    let hits = moments
+        .iter()
+        .filter(|(kind, number)| killed_at(path, &server.url(), &writer, *kind, *number))
+        .count();
+    assert_eq!(hits, moments.len(), "a kill came too late");
+    let outcome = paid_run(path, &server.url(), &writer);
+    let first: &InstanceOutcome = &outcome.instances[0];
+    assert_eq!(first.outcome, Outcome::GoalMet, "{}", first.reason);
+    let (sent, answered) = (sent(&first.dir), model_calls(&first.dir));
+    let lost: Vec<&ModelSent> = sent
+        .iter()
+        .filter(|sent| !answered.iter().any(|call| call.call == sent.call))
+        .collect();
+    // Sent again were those alone whose answers were on their way: no answer on record was paid for twice.
+    assert_eq!(sent.len(), control + lost.len());
+    assert!(!lost.is_empty() && answered.iter().any(|call| call.served_from.is_some()));
+    // Nothing reached the server without standing in the record, and what stands there is charged.
+    let seen = server.seen().len();
+    assert!(seen <= sent.len(), "{seen} calls reached the server, {} are on record", sent.len());
+    let bounds: f64 = lost.iter().map(|sent| sent.bound_usd).sum();
+    let expected = control as f64 * CALL_USD + bounds;
+    assert!((first.models.cost_usd - expected).abs() < 1e-6, "{} {expected}", first.models.cost_usd);
+    assert!(first.models.cost_usd >= seen as f64 * CALL_USD);
+    assert_eq!(usize::try_from(first.models.calls).unwrap(), sent.len());
+    assert!((first.models.estimated_usd - bounds).abs() < 1e-6);
+    let report = verify(&first.dir, &VerifyOptions::default());
+    assert!(report.is_intact(), "{}", report.sentence());
+    println!("{hits} kills, {control} calls, {} on their way when the process died", lost.len());
+}
+
+#[test]
+fn kill_9_at_any_moment_repeats_no_paid_call_of_writer_or_reviewer_and_loses_no_cost() {
+    kills(
+        &|_| "api".to_owned(),
+        &[
+            // The critic's call on its way, and again; its answer on record; the plan's critique.
+            (Kind::ModelSent, 1),
+            (Kind::ModelSent, 1),
+            (Kind::ModelCall, 1),
+            (Kind::Reviewed, 1),
+            // Within the writer's conversation: on its way, answered, its tool asked, the session written down.
+            (Kind::ToolCall, 1),
+            (Kind::ModelSent, 1),
+            (Kind::AgentCall, 1),
+            // The crown's review on its way, and answered.
+            (Kind::Decided, 1),
+            (Kind::ModelSent, 1),
+            (Kind::ModelCall, 1),
+            (Kind::ModelSent, 1),
+        ],
+    );
+}
+
+#[test]
+fn kill_9_of_a_run_with_a_command_line_repeats_no_paid_call_and_loses_no_cost() {
+    if !boxed() {
+        return;
+    }
+    let body = format!(
+        "{ASKS}\nask > /dev/null\ngrep -q speed candidate/kernel.c && exit 0\nask > /dev/null\nsleep 0.3\nask > /dev/null\n{HONEST}"
+    );
+    kills(
+        &|home| agent(home, &body).display().to_string(),
+        &[
+            (Kind::Plan, 1),
+            (Kind::ModelCall, 1),
+            (Kind::ModelSent, 1),
+            (Kind::AgentCall, 1),
+        ],
+    );
+}
+
+#[test]
+fn an_agent_is_told_what_earlier_runs_showed() {
+    if !boxed() {
+        return;
+    }
+    let home = Home::new();
+    let rounds: &[scripted::Round] = &[("vector", &["a speed 2.0"])];
+    let earlier = run_with(&home.options(), &scripted::Script::new(rounds), &mut Silent).unwrap();
+    let history = History::load(&earlier.instances[0].dir).unwrap();
+    let mut lore = ksmith_lore::Lore::open(home.folder.path()).unwrap();
+    for entry in ksmith_lore::distil(&history) {
+        lore.add(entry).unwrap();
+    }
+    let id = lore.entries()[0].id.clone();
+    let body = format!("grep -q '`{id}`' BRIEF.md || exit 0\n{HONEST}");
+    let first = &go(&options(&home, &body)).instances[0];
+    assert_eq!(first.outcome, Outcome::GoalMet, "{}", first.reason);
 }

@@ -69,7 +69,11 @@ impl Workshop for Reviewed {
         self.script.writer(choice, setting)
     }
 
-    fn reviewer(&self, _: &ReviewOptions) -> Result<Option<Box<dyn Reviewer>>, ReviewerError> {
+    fn reviewer(
+        &self,
+        _: &ReviewOptions,
+        _: &Setting<'_>,
+    ) -> Result<Option<Box<dyn Reviewer>>, ReviewerError> {
         Ok(Some(Box::new(Scripted {
             identity: Identity {
                 name: "scripted".into(),

@@ -60,7 +60,7 @@ impl Answer {
         Ok(Self {
             number,
             model: asked.model.clone(),
-            text: turn.text.clone(),
+            text: turn.text.as_ref().map(|text| copied(text, turn, asked)),
             calls,
             usage,
         })
@@ -83,6 +83,13 @@ impl Answer {
             Wire::Messages => messages::events(self),
         }
     }
+}
+
+/// The text with what it copies from the request.
+fn copied(text: &str, turn: &Turn, asked: &Asked) -> String {
+    turn.copies.iter().fold(text.to_owned(), |text, name| {
+        text.replace(&format!("{{{name}}}"), asked.value(name).unwrap_or_default())
+    })
 }
 
 fn names(asked: &Asked) -> Vec<&str> {

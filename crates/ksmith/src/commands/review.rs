@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use ksmith_loop::{ContractReview, ReviewerChoice, contract_digest, review_contract};
+use ksmith_loop::{ContractReview, ContractSetting, ReviewerChoice, contract_digest, review_contract};
 use ksmith_report::clean_line;
 use ksmith_task::{Ambiguity, ExitCode, Task, ambiguity};
 use serde_json::json;
@@ -17,9 +17,10 @@ use crate::ui::Ui;
 ///
 /// The built-in reviewer `lint` goes through ten named classes: each is a question with the answer that holds as things
 /// stand, whether the contract itself says so, and the keys that would settle it. A command as reviewer reads the
-/// contract in a box that it cannot write to, and names at least three ambiguities or every class that it looked at;
-/// its answer is kept under `.ksmith/reviews`, and a run of this contract begins once each ambiguity has a resolution.
-/// The task's files are never changed.
+/// contract in a box that it cannot write to, a model gets it as text; either names at least three ambiguities or every
+/// class that it looked at. The answer is kept under `.ksmith/reviews`, with the calls of a model, and a run of this
+/// contract begins once each ambiguity has a resolution. The task's files are never changed. A model may cost what the
+/// contract's budget allows.
 ///
 /// Example: ksmith review tasks/softmax --reviewer lint
 #[derive(Debug, clap::Args)]
@@ -28,6 +29,9 @@ pub(crate) struct Args {
     task: PathBuf,
     #[command(flatten)]
     review: ReviewArgs,
+    /// Prices of models that come before the built-in table, as TOML
+    #[arg(long, value_name = "FILE")]
+    prices: Option<PathBuf>,
     /// Resolve an ambiguity of the kept review, for example `rounding=to even`; nobody is asked again
     #[arg(long = "resolve", value_name = "KEY=TEXT")]
     resolve: Vec<String>,
@@ -44,10 +48,17 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
         return show(&review, &classes, ui);
     }
     let options = args.review.options();
-    let review = review_contract(&task, &options)?;
+    let host = place::agent_host(ui);
+    let home = place::home();
+    let setting = ContractSetting {
+        home: &home,
+        host: &host,
+        prices: args.prices.as_deref(),
+    };
+    let review = review_contract(&task, &options, &setting)?;
     // The rules say nothing that the contract's defaults do not answer: they block no run.
     if options.reviewer != ReviewerChoice::Lint {
-        let path = review.keep(&place::home())?;
+        let path = review.keep(&home)?;
         ui.note(&format!("kept as {}", path.display()));
     }
     show(&review, &classes, ui)
@@ -87,6 +98,7 @@ fn show(review: &ContractReview, classes: &[Ambiguity], ui: &mut Ui) -> Outcome 
         "classes": classes,
         "lint": review.lint,
         "failed_attempts": review.failed_attempts,
+        "spent": review.spent,
     });
     ui.result(&value, || text(review, classes, open))?;
     Ok(ExitCode::Done)
@@ -146,5 +158,14 @@ fn text(review: &ContractReview, classes: &[Ambiguity], open: usize) -> String {
         review.ambiguities.len(),
         clean_line(&review.reviewer)
     );
+    if review.spent.calls > 0 {
+        let _ = writeln!(
+            text,
+            "{} calls, {} tokens, {:.4} USD.",
+            review.spent.calls,
+            review.spent.tokens(),
+            review.spent.dollars
+        );
+    }
     text
 }

@@ -110,7 +110,7 @@ impl AgentArgs {
     }
 }
 
-fn parse_wire(text: &str) -> Result<Wire, String> {
+pub(crate) fn parse_wire(text: &str) -> Result<Wire, String> {
     Wire::ALL
         .into_iter()
         .find(|wire| wire.name() == text)

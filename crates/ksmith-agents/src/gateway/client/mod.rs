@@ -120,6 +120,17 @@ pub enum ClientError {
     Unreadable(String),
 }
 
+impl ClientError {
+    /// Whether the same request may be answered a moment later: a busy or failing server, an answer that broke off.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Api { status, .. } => matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 529),
+            Self::CutOff => true,
+            Self::Spent(_) | Self::Unreadable(_) => false,
+        }
+    }
+}
+
 /// A client of one gateway in one role.
 #[derive(Clone)]
 pub struct Client {
@@ -186,13 +197,8 @@ impl Client {
                 Ok(body) => return Ok(body),
                 Err(error) => error,
             };
-            let is_passing = match &error {
-                ClientError::Api { status, .. } => matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 529),
-                ClientError::CutOff => true,
-                ClientError::Spent(_) | ClientError::Unreadable(_) => false,
-            };
             match waits.next() {
-                Some(wait) if is_passing => std::thread::sleep(*wait),
+                Some(wait) if error.is_passing() => std::thread::sleep(*wait),
                 Some(_) | None => return Err(error),
             }
         }
