@@ -6,7 +6,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ksmith_agents::gateway::{Endpoint, Wire};
+use ksmith_agents::gateway::{
+    Endpoint, Gateway, Limits, Matching, Meter, NoRecord, Options as GatewayOptions, Replay, Wire,
+};
 use ksmith_agents::writers::{Answer, Approver, Request};
 use ksmith_box::{Level, probe};
 use ksmith_agents::review::SameVendor;
@@ -18,7 +20,7 @@ use ksmith_loop::arena::{Arena, ArenaError};
 use ksmith_loop::writer::{Writer, WriterError};
 use ksmith_loop::{
     Approve, BuiltIn, InstanceOutcome, Postmortem, ResumeOptions, ReviewerChoice, RunOptions, RunOutcome,
-    Sandbox, Setting, Silent, Workshop, WriterChoice, resume_with, run_with,
+    Sandbox, Setting, Silent, Workshop, WriterChoice, recorded_calls, resume_with, run_with,
 };
 use ksmith_scripted::{Action, Fault, Options, Script, ScriptedServer, Turn};
 use ksmith_task::{Backend, Instance};
@@ -688,6 +690,64 @@ echo '{"type":"result","subtype":"success","result":"All tests pass, 9x faster."
             .iter()
             .any(|review| review.detail.as_ref().is_some_and(|detail| detail.occasion == "done"))
     );
+}
+
+#[test]
+fn the_calls_on_record_play_a_run_again_without_a_model_and_its_transcript_is_the_same_byte_for_byte() {
+    let write = |path: &str, text: &str| Action::call("write", json!({ "path": path, "text": text }));
+    let note = "hypothesis = \"vector loads\"\ndirection = \"vectorise\"\n";
+    let server = ScriptedServer::start(Options::new(Script::new([
+        Turn::text("Nothing more.").if_contains("(vectorise)"),
+        Turn::calls([
+            write("candidate/kernel.c", "/* speed 4.5 */\nvoid softmax(void) {}\n"),
+            write("proposal.toml", note),
+        ])
+        .after_results(0),
+        Turn::text("Done.").after_results(2),
+    ])))
+    .unwrap();
+    // What model and tools said; the brief before it tells how many seconds are left.
+    let transcripts = |run: &Path| -> Vec<String> {
+        let objects = ObjectStore::new(run);
+        let text = |call: AgentCall| objects.get_text(call.answer.unwrap().blob).unwrap();
+        let sessions: Vec<String> = calls(run).into_iter().map(text).collect();
+        let lines = sessions.iter().flat_map(|session| session.lines());
+        lines
+            .filter(|line| !line.starts_with("{\"user\""))
+            .map(str::to_owned)
+            .collect()
+    };
+    for wire in Wire::ALL {
+        let home = Home::new();
+        let mut options = with_model(&home, &server, wire);
+        options.writer = WriterChoice::Api("some-model".into());
+        let first = go(&options).instances.remove(0);
+        let asked = server.seen().len();
+        let replay = Replay::of(recorded_calls(&first.dir).unwrap(), Matching::Order);
+        let gateway = Gateway::start(GatewayOptions::replaying(
+            wire,
+            "some-model",
+            replay,
+            Meter::new(Limits::default()),
+            Box::new(NoRecord),
+        ))
+        .unwrap();
+        let key = gateway.dummy_key().to_owned();
+        options.agents.endpoint = Endpoint {
+            url: Some(format!("{}/v1", gateway.url())),
+            wire: Some(wire),
+            key_env: Some("KEY_OF_THE_REPLAY".into()),
+        };
+        options.agent_host.variable = std::sync::Arc::new(move |_| Some(key.clone()));
+        let second = go(&options).instances.remove(0);
+        assert_eq!((first.outcome, second.outcome), (Outcome::GoalMet, Outcome::GoalMet), "{wire}");
+        let said = transcripts(&first.dir);
+        assert!(said.len() > 4, "{wire}: {said:?}");
+        assert_eq!(transcripts(&second.dir), said, "{wire}");
+        let answers = |run: &Path| model_calls(run).into_iter().map(|call| call.response).collect::<Vec<_>>();
+        assert_eq!(answers(&second.dir), answers(&first.dir), "{wire}");
+        assert_eq!((server.seen().len(), gateway.replay_left()), (asked, 0), "{wire}");
+    }
 }
 
 /// Set for the process that the test of kills ends: home, server and writer.
