@@ -37,7 +37,9 @@ pub(crate) fn of_run(
 ) -> Result<Option<Box<dyn Reviewer>>, ReviewerError> {
     let prices = setting.agents.prices.as_deref();
     let texts = || unfinished_texts(REVIEWER, setting);
-    reviewer(options, prices, |wanted| Ok((options_of_run(wanted, setting)?, texts())))
+    reviewer(options, prices, |wanted| {
+        Ok((options_of_run(wanted, setting)?, texts()))
+    })
 }
 
 /// Makes the reviewer that was asked for; none where nobody is to review. `reach` gives the way to a model, and the

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use ksmith_agents::gateway::{
-    Answered, Body, Call, Endpoint, Gateway, Limits, Meter, Options, PriceTable, Recorded, Replay, Sent, Sink,
-    Spent, WRITER, Wire, find_upstream, shape,
+    Answered, Body, Call, Endpoint, Gateway, Limits, Meter, Options, PriceTable, Recorded, Replay, Sent,
+    Sink, Spent, WRITER, Wire, find_upstream, shape,
 };
 use ksmith_agents::writers::ModelFacts;
 use ksmith_ledger::{
@@ -111,10 +111,7 @@ impl Wanted<'_> {
     ) -> Result<Options, ModelError> {
         let usage = |error: &dyn std::error::Error| ModelError::Usage {
             what: chain(error),
-            fix: format!(
-                "{} name model, server and key; `docs/gateway.md`.",
-                self.named_by
-            ),
+            fix: format!("{} name model, server and key; `docs/gateway.md`.", self.named_by),
         };
         let upstream = find_upstream(self.model, self.wire, self.endpoint, |name| (host.variable)(name))
             .map_err(|error| usage(&error))?;
@@ -212,7 +209,7 @@ pub(crate) fn unfinished_texts(role: &str, setting: &Setting<'_>) -> Vec<String>
         .filter(|call| call.role == role)
         .filter(|call| recorded(call, &objects).is_some_and(|call| call.answer.is_success()))
         .filter_map(|call| serde_json::from_slice(&objects.get(call.request?.blob).ok()?).ok())
-        .map(|request| {
+        .map(|request: serde_json::Value| {
             let mut text = String::new();
             strings(&request, &mut text);
             text

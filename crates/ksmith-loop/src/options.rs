@@ -233,7 +233,12 @@ mod tests {
 
     #[test]
     fn a_reviewer_survives_its_text_form() {
-        for text in ["none", "lint", "python3 reviewer.py --strict", "api:some-model:latest"] {
+        for text in [
+            "none",
+            "lint",
+            "python3 reviewer.py --strict",
+            "api:some-model:latest",
+        ] {
             assert_eq!(text.parse::<ReviewerChoice>().unwrap().to_string(), text);
         }
         for wrong in [" ", "api:"] {

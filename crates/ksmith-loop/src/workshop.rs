@@ -8,7 +8,8 @@ use ksmith_task::{Backend, Instance};
 use crate::arena::{Arena, ArenaError, JudgeArena};
 use crate::writer::{ApiWriter, CliWriter, FolderWriter, ReplayWriter, SearchWriter, Writer, WriterError};
 use crate::{
-    Account, AgentHost, AgentOptions, Interrupt, Recorder, ReviewOptions, ReviewerError, Sandbox, WriterChoice,
+    Account, AgentHost, AgentOptions, Interrupt, Recorder, ReviewOptions, ReviewerError, Sandbox,
+    WriterChoice,
 };
 
 /// What a writer or a reviewer is made with.

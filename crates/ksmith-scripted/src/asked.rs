@@ -248,7 +248,8 @@ mod tests {
             json!({"command": ["bash", "-lc", "ls"]})
         );
 
-        let copied = json!({"messages": [{"role": "user", "content": "go\n\"nonce\": \"ab12\"\n| \"task\": \"x\""}]});
+        let copied =
+            json!({"messages": [{"role": "user", "content": "go\n\"nonce\": \"ab12\"\n| \"task\": \"x\""}]});
         let asked = Asked::read(Wire::Chat, &copied);
         assert_eq!((asked.value("nonce"), asked.value("task")), (Some("ab12"), None));
 

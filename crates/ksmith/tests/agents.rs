@@ -255,8 +255,18 @@ fn a_command_line_is_crowned(home: &Path, writer: &str, model: &str, cheats: boo
         writer,
         AGENTS_WALL,
         &[
-            "--model", model, "--model-url", &url, "--reviewer", "api:claude-scripted", "--reviewer-url", &url,
-            "--reviewer-wire", "messages", "--mechanisms", mechanisms,
+            "--model",
+            model,
+            "--model-url",
+            &url,
+            "--reviewer",
+            "api:claude-scripted",
+            "--reviewer-url",
+            &url,
+            "--reviewer-wire",
+            "messages",
+            "--mechanisms",
+            mechanisms,
         ],
     );
     let sessions = ended.sessions();
@@ -274,7 +284,12 @@ fn a_command_line_is_crowned(home: &Path, writer: &str, model: &str, cheats: boo
     }
     let calls = ended.tools();
     let verbs: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
-    assert_eq!(verbs, ["check", "test", "test", "bench", "submit"], "{}", ended.said);
+    assert_eq!(
+        verbs,
+        ["check", "test", "test", "bench", "submit"],
+        "{}",
+        ended.said
+    );
     assert!(calls.iter().all(|call| call.allowed));
     if !crowned {
         return;
@@ -396,7 +411,11 @@ fn a_plain_model_is_crowned_and_a_replay_of_its_run_is_the_same_byte_for_byte() 
         home.path(),
         "api:gpt-scripted",
         AGENTS_WALL,
-        &[&["--model-url", url.as_str(), "--model-wire", "responses"], &mechanisms[..]].concat(),
+        &[
+            &["--model-url", url.as_str(), "--model-wire", "responses"][..],
+            &mechanisms[..],
+        ]
+        .concat(),
     );
     let asked = server.seen().len();
     let objects = ObjectStore::new(&first.dir);
@@ -410,7 +429,12 @@ fn a_plain_model_is_crowned_and_a_replay_of_its_run_is_the_same_byte_for_byte() 
             .filter(|candidate| candidate.proposed.role == Role::Candidate)
             .map(|candidate| {
                 let proposed = &candidate.proposed;
-                (proposed.tree, proposed.direction.clone(), proposed.hypothesis.clone(), proposed.predicted)
+                (
+                    proposed.tree,
+                    proposed.direction.clone(),
+                    proposed.hypothesis.clone(),
+                    proposed.predicted,
+                )
             })
             .collect()
     };
@@ -448,7 +472,10 @@ fn the_search_is_crowned() {
                 "{}",
                 ended.said
             );
-            println!("skipped (1): this machine is too busy for a statement ({})", closed.reason);
+            println!(
+                "skipped (1): this machine is too busy for a statement ({})",
+                closed.reason
+            );
         }
     }
 }
@@ -459,8 +486,17 @@ fn a_model_reviews_a_contract_and_a_run_waits_for_the_resolutions() {
     let server = serve(Vec::new());
     let url = format!("{}/v1", server.url());
     let task = task();
-    let options = ["--reviewer", "api:claude-scripted", "--reviewer-url", url.as_str(), "--json"];
-    let output = ksmith(home.path(), &[&["review", task.as_str()], &options[..]].concat());
+    let options = [
+        "--reviewer",
+        "api:claude-scripted",
+        "--reviewer-url",
+        url.as_str(),
+        "--json",
+    ];
+    let output = ksmith(
+        home.path(),
+        &[&["review", task.as_str()][..], &options[..]].concat(),
+    );
     let review: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
     assert_eq!(

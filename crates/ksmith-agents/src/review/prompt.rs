@@ -214,7 +214,13 @@ mod tests {
             file: "change.diff",
             text: Binding::of(subject(), "0".repeat(32)).lines(),
         };
-        let prompt = Prompt::new("Review.", &binding, &[planted.clone()], serde_json::json!({}), None);
+        let prompt = Prompt::new(
+            "Review.",
+            &binding,
+            &[planted.clone()],
+            serde_json::json!({}),
+            None,
+        );
         assert_eq!(nonce_about(&prompt.text, subject()), Some(binding.nonce));
         let other = Subject {
             source: Digest::of(b"other"),

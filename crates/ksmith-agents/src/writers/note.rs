@@ -112,8 +112,9 @@ impl ProposalNote {
                 ("done", None) => Claimed::Done,
                 _ => {
                     let what = one_line(&claim.what, DIRECTION);
-                    note.findings
-                        .push(format!("`{what}` is no claim: `correct`, `faster` with `ratio`, or `done`"));
+                    note.findings.push(format!(
+                        "`{what}` is no claim: `correct`, `faster` with `ratio`, or `done`"
+                    ));
                     continue;
                 }
             };
@@ -168,7 +169,11 @@ mod tests {
         assert_eq!(faster.claims[0].evidence.as_deref(), Some("ab12"));
         assert!(faster.findings.is_empty());
         assert_eq!(claim("what = \"done\"").claims[0].claimed, Claimed::Done);
-        for wrong in ["what = \"best\"", "what = \"faster\"", "what = \"faster\"\nratio = -1.0"] {
+        for wrong in [
+            "what = \"best\"",
+            "what = \"faster\"",
+            "what = \"faster\"\nratio = -1.0",
+        ] {
             let note = claim(wrong);
             assert_eq!((note.claims.len(), note.findings.len()), (0, 1), "{wrong}");
         }

@@ -153,7 +153,10 @@ fn an_attempt_that_a_kill_cut_short_is_answered_from_the_record_and_never_twice(
     let voice = ModelReviewer::new(Gateway::start(options).unwrap(), None, LIMIT).going_on(requests);
     let mut reviewer = Foreign(voice);
     let after = reviewer.review(&request());
-    assert_eq!((causes(&after), &after.verdict), (causes(&before), &before.verdict));
+    assert_eq!(
+        (causes(&after), &after.verdict),
+        (causes(&before), &before.verdict)
+    );
     assert_eq!(behind.seen().len(), 2, "a paid call was repeated");
     assert!(again.answered().iter().all(|call| call.served_from.is_some()));
     // A review of the same files later is a new one.

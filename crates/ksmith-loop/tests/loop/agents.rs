@@ -9,9 +9,9 @@ use std::time::Duration;
 use ksmith_agents::gateway::{
     Endpoint, Gateway, Limits, Matching, Meter, NoRecord, Options as GatewayOptions, Replay, Wire,
 };
+use ksmith_agents::review::SameVendor;
 use ksmith_agents::writers::{Answer, Approver, Request};
 use ksmith_box::{Level, probe};
-use ksmith_agents::review::SameVendor;
 use ksmith_ledger::verify::{VerifyOptions, verify};
 use ksmith_ledger::{
     AgentCall, Entry, History, Kind, ModelCall, ModelSent, ObjectStore, Outcome, read_records,
@@ -564,10 +564,10 @@ fn writer_and_reviewer(delay_ms: u64) -> ScriptedServer {
         Turn::calls([write("proposal.toml", note)]).after_results(2),
         Turn::text("Done.").after_results(3),
     ];
-    let turns = Turn::agreeing().into_iter().chain(writer).map(|turn| Turn {
-        delay_ms,
-        ..turn
-    });
+    let turns = Turn::agreeing()
+        .into_iter()
+        .chain(writer)
+        .map(|turn| Turn { delay_ms, ..turn });
     ScriptedServer::start(Options::new(Script::new(turns))).unwrap()
 }
 
@@ -685,11 +685,12 @@ echo '{"type":"result","subtype":"success","result":"All tests pass, 9x faster."
     assert_eq!(postmortem.process["process/claim-without-evidence"], 3);
     assert_eq!(first.outcome, Outcome::GoalNotMet, "`done` met no goal");
     assert_eq!(first.champion.as_ref().unwrap().speedup.unwrap().point, 1.5);
-    assert!(
-        reviews(&first.dir)
-            .iter()
-            .any(|review| review.detail.as_ref().is_some_and(|detail| detail.occasion == "done"))
-    );
+    assert!(reviews(&first.dir).iter().any(|review| {
+        review
+            .detail
+            .as_ref()
+            .is_some_and(|detail| detail.occasion == "done")
+    }));
 }
 
 #[test]
@@ -740,11 +741,20 @@ fn the_calls_on_record_play_a_run_again_without_a_model_and_its_transcript_is_th
         };
         options.agent_host.variable = std::sync::Arc::new(move |_| Some(key.clone()));
         let second = go(&options).instances.remove(0);
-        assert_eq!((first.outcome, second.outcome), (Outcome::GoalMet, Outcome::GoalMet), "{wire}");
+        assert_eq!(
+            (first.outcome, second.outcome),
+            (Outcome::GoalMet, Outcome::GoalMet),
+            "{wire}"
+        );
         let said = transcripts(&first.dir);
         assert!(said.len() > 4, "{wire}: {said:?}");
         assert_eq!(transcripts(&second.dir), said, "{wire}");
-        let answers = |run: &Path| model_calls(run).into_iter().map(|call| call.response).collect::<Vec<_>>();
+        let answers = |run: &Path| {
+            model_calls(run)
+                .into_iter()
+                .map(|call| call.response)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(answers(&second.dir), answers(&first.dir), "{wire}");
         assert_eq!((server.seen().len(), gateway.replay_left()), (asked, 0), "{wire}");
     }
@@ -832,7 +842,9 @@ fn sent(run: &Path) -> Vec<ModelSent> {
 
 fn count(home: &Path, kind: Kind) -> usize {
     let records = only_run(home).and_then(|run| read_records(&run).ok());
-    records.map_or(0, |records| records.iter().filter(|record| record.kind == kind).count())
+    records.map_or(0, |records| {
+        records.iter().filter(|record| record.kind == kind).count()
+    })
 }
 
 /// Starts the run, or goes on with it, and ends it with `kill -9` once the record holds `number` more of `kind`.
@@ -854,14 +866,20 @@ fn killed_at(home: &Path, url: &str, writer: &str, kind: Kind, number: usize) ->
         if let Some(status) = child.try_wait().unwrap() {
             break Some(status);
         }
-        assert!(began.elapsed() < Duration::from_secs(60), "{kind} {number} never came");
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "{kind} {number} never came"
+        );
         std::thread::sleep(Duration::from_millis(2));
     };
     // What was recorded as sent is on its way by now, and its answer is not.
     std::thread::sleep(Duration::from_millis(20));
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(ended.is_none_or(|status| status.success()), "the run failed by itself");
+    assert!(
+        ended.is_none_or(|status| status.success()),
+        "the run failed by itself"
+    );
     ended.is_none()
 }
 
@@ -869,7 +887,9 @@ fn killed_at(home: &Path, url: &str, writer: &str, kind: Kind, number: usize) ->
 fn unbroken(writer: &dyn Fn(&Home) -> String) -> usize {
     let (home, server) = (paid_home(), writer_and_reviewer(0));
     let writer = writer(&home);
-    let first = paid_run(home.folder.path(), &server.url(), &writer).instances.remove(0);
+    let first = paid_run(home.folder.path(), &server.url(), &writer)
+        .instances
+        .remove(0);
     assert_eq!(first.outcome, Outcome::GoalMet, "{}", first.reason);
     let seen = server.seen().len();
     assert_eq!(usize::try_from(first.models.calls).unwrap(), seen);
@@ -900,16 +920,27 @@ fn kills(writer: &dyn Fn(&Home) -> String, moments: &[(Kind, usize)]) {
     assert!(!lost.is_empty() && answered.iter().any(|call| call.served_from.is_some()));
     // Nothing reached the server without standing in the record, and what stands there is charged.
     let seen = server.seen().len();
-    assert!(seen <= sent.len(), "{seen} calls reached the server, {} are on record", sent.len());
+    assert!(
+        seen <= sent.len(),
+        "{seen} calls reached the server, {} are on record",
+        sent.len()
+    );
     let bounds: f64 = lost.iter().map(|sent| sent.bound_usd).sum();
     let expected = control as f64 * CALL_USD + bounds;
-    assert!((first.models.cost_usd - expected).abs() < 1e-6, "{} {expected}", first.models.cost_usd);
+    assert!(
+        (first.models.cost_usd - expected).abs() < 1e-6,
+        "{} {expected}",
+        first.models.cost_usd
+    );
     assert!(first.models.cost_usd >= seen as f64 * CALL_USD);
     assert_eq!(usize::try_from(first.models.calls).unwrap(), sent.len());
     assert!((first.models.estimated_usd - bounds).abs() < 1e-6);
     let report = verify(&first.dir, &VerifyOptions::default());
     assert!(report.is_intact(), "{}", report.sentence());
-    println!("{hits} kills, {control} calls, {} on their way when the process died", lost.len());
+    println!(
+        "{hits} kills, {control} calls, {} on their way when the process died",
+        lost.len()
+    );
 }
 
 #[test]
