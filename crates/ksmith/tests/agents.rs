@@ -41,8 +41,27 @@ fn root() -> PathBuf {
         .unwrap()
 }
 
-fn task() -> String {
-    root().join("tasks/softmax").display().to_string()
+/// A copy of the softmax task whose runs end at their goal.
+fn task(home: &Path) -> String {
+    let copy = home.join("softmax");
+    for folder in ["", "baseline/cpu"] {
+        let from = root().join("tasks/softmax").join(folder);
+        std::fs::create_dir_all(copy.join(folder)).unwrap();
+        for entry in std::fs::read_dir(from).unwrap().flatten() {
+            if entry.path().is_file() {
+                std::fs::copy(entry.path(), copy.join(folder).join(entry.file_name())).unwrap();
+            }
+        }
+    }
+    let file = copy.join("task.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let goal = "performance = { goal = 0.25,";
+    assert!(text.contains(goal));
+    let text = text.replace(goal, &format!("{goal} stop = \"goal\","));
+    // The device's baseline stays behind.
+    let text = text.replace(", cuda = \"baseline/cuda\"", "");
+    std::fs::write(&file, text).unwrap();
+    copy.display().to_string()
 }
 
 fn cheat() -> String {
@@ -104,9 +123,10 @@ struct Ended {
     said: String,
 }
 
-/// Runs the task with a writer and checks the record. Where nothing is left to propose a run ends before its time.
+/// Runs the task with a writer and checks the record. At its goal, or where nothing is left to propose, a run ends
+/// before its time.
 fn run(home: &Path, writer: &str, wall: &str, more: &[&str]) -> Ended {
-    let task = task();
+    let task = task(home);
     let mut args = vec!["run", task.as_str(), "--writer", writer, "--wall", wall, "--json"];
     args.extend(more);
     let output = ksmith(home, &args);
@@ -485,7 +505,7 @@ fn a_model_reviews_a_contract_and_a_run_waits_for_the_resolutions() {
     let home = tempfile::tempdir().unwrap();
     let server = serve(Vec::new());
     let url = format!("{}/v1", server.url());
-    let task = task();
+    let task = task(home.path());
     let options = [
         "--reviewer",
         "api:claude-scripted",

@@ -899,7 +899,7 @@ fn unbroken(writer: &dyn Fn(&Home) -> String) -> usize {
 
 fn kills(writer: &dyn Fn(&Home) -> String, moments: &[(Kind, usize)]) {
     let control = unbroken(writer);
-    let (home, server) = (paid_home(), writer_and_reviewer(150));
+    let (home, server) = (paid_home(), writer_and_reviewer(100));
     let writer = writer(&home);
     let path = home.folder.path();
     let hits = moments
@@ -957,8 +957,7 @@ fn kill_9_at_any_moment_repeats_no_paid_call_of_writer_or_reviewer_and_loses_no_
             (Kind::ToolCall, 1),
             (Kind::ModelSent, 1),
             (Kind::AgentCall, 1),
-            // The crown's review on its way, and answered.
-            (Kind::Decided, 1),
+            // The crown's review on its way, and answered; then a session that has nothing more to propose.
             (Kind::ModelSent, 1),
             (Kind::ModelCall, 1),
             (Kind::ModelSent, 1),
