@@ -44,7 +44,7 @@ fn root() -> PathBuf {
 /// A copy of the softmax task whose runs end at their goal.
 fn task(home: &Path) -> String {
     let copy = home.join("softmax");
-    for folder in ["", "baseline/cpu"] {
+    for folder in ["", "baseline/cpu", "baseline/cuda"] {
         let from = root().join("tasks/softmax").join(folder);
         std::fs::create_dir_all(copy.join(folder)).unwrap();
         for entry in std::fs::read_dir(from).unwrap().flatten() {
@@ -58,8 +58,6 @@ fn task(home: &Path) -> String {
     let goal = "performance = { goal = 0.25,";
     assert!(text.contains(goal));
     let text = text.replace(goal, &format!("{goal} stop = \"goal\","));
-    // The device's baseline stays behind.
-    let text = text.replace(", cuda = \"baseline/cuda\"", "");
     std::fs::write(&file, text).unwrap();
     copy.display().to_string()
 }
