@@ -178,6 +178,6 @@ fn its_vendor_is_told_by_the_model_unless_the_user_says() {
     };
     assert_eq!(named(None).vendor, Vendor::Named("anthropic".into()));
     assert_eq!(named(None).name, "api:claude-x");
-    let mine = Some(Vendor::Named("mine".into()));
-    assert_eq!(named(mine.clone()).vendor, mine.unwrap());
+    let mine = Vendor::Named("mine".into());
+    assert_eq!(named(Some(mine.clone())).vendor, mine);
 }

@@ -77,13 +77,14 @@ impl Session<'_> {
             // holds.
             let prose = std::mem::take(&mut self.judgement.statement.prose);
             let said = unproved(&prose);
-            if !said.is_empty() && refusals.len() == claims.len() {
+            let over = !said.is_empty() && refusals.len() == claims.len();
+            inspected.refusals.extend(refusals);
+            if over {
                 inspected.refusals.push(Refusal {
                     cause: Cause::ClaimWithoutEvidence,
                     detail: format!("its prose says `{}`, and names no record", said.join("`, `")),
                 });
             }
-            inspected.refusals.extend(refusals);
         }
         Ok(inspected)
     }
