@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::snippet;
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 
 /// A contract that cannot be used. Displays as `file:line:column: message`; [`ContractError::render`] shows the place.
 #[derive(Debug, Clone)]
@@ -16,10 +16,7 @@ pub type CandidateError = ContractError;
 #[derive(Debug, Clone)]
 struct Inner {
     path: PathBuf,
-    /// The file's name, without its folder.
-    name: String,
-    /// The file's content; empty for an error without a place.
-    text: String,
+    source: NamedSource<String>,
     span: Option<Range<usize>>,
     message: String,
     label: String,
@@ -39,8 +36,7 @@ impl ContractError {
             .map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into());
         Self(Box::new(Inner {
             path: path.to_owned(),
-            name,
-            text: text.to_owned(),
+            source: NamedSource::new(name, text.to_owned()),
             span: span.map(|span| span.start.min(text.len())..span.end.min(text.len())),
             message: message.into(),
             label: "here".to_owned(),
@@ -84,7 +80,7 @@ impl ContractError {
     /// Line and column, both from 1, if the error has a place.
     pub fn line_column(&self) -> Option<(usize, usize)> {
         let start = self.0.span.as_ref()?.start;
-        let before = self.0.text.get(..start)?;
+        let before = self.0.source.inner().get(..start)?;
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().map_or(0, |text| text.chars().count()) + 1;
         Some((line, column))
@@ -92,16 +88,12 @@ impl ContractError {
 
     /// The whole diagnostic as plain text: message, source line with a marker, help. No colours.
     pub fn render(&self) -> String {
+        let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(100);
         let mut text = String::new();
-        snippet::sentence(&mut text, "  × ", "  │ ", &self.to_string());
-        if let (Some(span), Some((line, column))) = (&self.0.span, self.line_column()) {
-            let place = format!("{}:{line}:{column}", self.0.name);
-            snippet::draw(&mut text, &place, &self.0.text, span, &self.0.label);
+        match handler.render_report(&mut text, self) {
+            Ok(()) => text,
+            Err(fmt::Error) => self.to_string(),
         }
-        if let Some(help) = &self.0.help {
-            snippet::sentence(&mut text, "  help: ", "        ", help);
-        }
-        text
     }
 }
 
@@ -109,11 +101,30 @@ impl fmt::Display for ContractError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line_column() {
             Some((line, column)) => {
-                write!(f, "{}:{line}:{column}: {}", self.0.name, self.0.message)
+                write!(f, "{}:{line}:{column}: {}", self.0.source.name(), self.0.message)
             }
-            None => write!(f, "`{}`: {}", self.0.name, self.0.message),
+            None => write!(f, "`{}`: {}", self.0.source.name(), self.0.message),
         }
     }
 }
 
 impl std::error::Error for ContractError {}
+
+impl Diagnostic for ContractError {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.0
+            .help
+            .as_ref()
+            .map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.0.span.as_ref().map(|_| &self.0.source as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let span = self.0.span.clone()?;
+        let label = LabeledSpan::new(Some(self.0.label.clone()), span.start, span.len().max(1));
+        Some(Box::new(std::iter::once(label)))
+    }
+}

@@ -27,7 +27,6 @@ mod resolve;
 pub mod scaffold;
 mod schema;
 mod shapes;
-mod snippet;
 mod task;
 
 pub use ambiguity::{Ambiguity, Class, ambiguity};
