@@ -10,7 +10,8 @@
     reason = "a benchmark fails by panicking and prints what it found"
 )]
 
-#[path = "../tests/scripted/mod.rs"]
+#[expect(dead_code, reason = "the tests use the rest")]
+#[path = "../tests/loop/scripted.rs"]
 mod scripted;
 
 use std::os::unix::fs::PermissionsExt as _;

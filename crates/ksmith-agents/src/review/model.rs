@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::attempt::{Silence, Spoken, Subject, Voice};
 use super::prompt::{Prompt, nonce_about};
-use super::reviewer::Identity;
+use super::vendor::Identity;
 use super::vendor::Vendor;
 use crate::gateway::{Client, ClientError, Gateway, Message, REVIEWER, Stop};
 use crate::process::Cause;

@@ -217,7 +217,7 @@ mod tests {
         let prompt = Prompt::new(
             "Review.",
             &binding,
-            &[planted.clone()],
+            std::slice::from_ref(&planted),
             serde_json::json!({}),
             None,
         );

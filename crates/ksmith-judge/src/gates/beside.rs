@@ -6,8 +6,9 @@
 use std::time::{Duration, Instant};
 
 use ksmith_ledger::Gate;
+use ksmith_task::chain;
 
-use super::context::{Built, End, blamed, chain};
+use super::context::{Built, End, blamed};
 use super::measure::deadline;
 use super::runner::{Runner, RunnerError, Setup, Shown, WorkerOptions};
 use crate::cases::{CaseSpec, Plan};

@@ -165,7 +165,7 @@ fn the_truly_best_is_scored_however_noisy_the_quick_pass_is() {
             }
         }
     }));
-    let stopped = run(&home, &stopping, &options);
+    let stopped = run(&stopping, &options);
     assert_eq!(stopped.outcome, Outcome::Interrupted);
     let outcome = resume_with(&resume_options(&home, &stopped.dir), &script, &mut Silent).unwrap();
     let asked = script.asked();
@@ -211,7 +211,7 @@ fn the_truly_best_is_scored_however_noisy_the_quick_pass_is() {
 
     options = home.options();
     options.mechanisms = "flag-control,screen,final".parse().unwrap();
-    let without = run(&home, &Script::new(NOISY), &options);
+    let without = run(&Script::new(NOISY), &options);
     assert_eq!(without.champion.unwrap().speedup.unwrap().point, 4.0);
 }
 
