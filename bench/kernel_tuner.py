@@ -121,10 +121,14 @@ def tune(name, task, space, strategy, wall):
     def source(parameters):
         return space.source({knob: int(parameters[knob]) for knob in space.knobs}) + tail
 
+    # Not a lambda, whose source Kernel Tuner would rewrite.
+    def fits(parameters):
+        return space.fits({knob: int(parameters[knob]) for knob in space.knobs})
+
     began = time.perf_counter()
     results, _ = tuner.tune_kernel(
         "timed", source, 1, arguments, dict(space.knobs), lang="C", compiler="g++", compiler_options=["-O3", "-march=native", "-w"],
-        restrictions=lambda parameters: space.fits({knob: int(parameters[knob]) for knob in space.knobs}),
+        restrictions=fits,
         strategy=strategy, strategy_options={"time_limit": wall, "max_fevals": 100_000}, quiet=True,
         # The template holds the knobs' values; as macros their names would hit its variables.
         defines={},
@@ -176,6 +180,8 @@ def main():
             found.append({"strategy": strategy, "failed": f"{type(cause).__name__}: {cause}"})
         print(found[-1], flush=True)
     good = [one for one in found if "config" in one]
+    if not good and not folder:
+        sys.exit("nothing to compare: neither side found a configuration")
     scratch = Scratch()
     try:
         entries = {"ksmith": scratch.candidate(folder, {"T": "f32"}, "ksmith")} if folder else {}
