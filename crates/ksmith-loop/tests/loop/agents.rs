@@ -852,7 +852,7 @@ fn count(home: &Path, kind: Kind) -> usize {
 fn killed_at(home: &Path, url: &str, writer: &str, kind: Kind, number: usize) -> bool {
     let before = count(home, kind);
     let mut child = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_of_the_paid_run", "--test-threads=1"])
+        .args(["--exact", "agents::child_of_the_paid_run", "--test-threads=1"])
         .envs(CHILD.into_iter().zip([home.to_str().unwrap(), url, writer]))
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
