@@ -28,6 +28,7 @@ mod probe;
 mod profile_import;
 mod progress;
 mod recorder;
+mod relative;
 mod replay;
 mod resume;
 mod run;
@@ -58,6 +59,7 @@ pub use probe::{CheckOutcome, ProfileOutcome, audit, check, first_failure, first
 pub use profile_import::{ImportedProfile, import_profile};
 pub use progress::{Event, Progress, Silent, Stage};
 pub use recorder::{Recorder, Wishes, recorder};
+pub use relative::relative_to;
 pub use replay::{Replayed, header_of, replay};
 pub use resume::{ResumeOptions, resume, resume_with};
 pub use run::{load, run, run_with};

@@ -16,7 +16,7 @@ use crate::{Budget, ReviewOptions, RunError, RunOptions, Sandbox, WriterChoice};
 /// What `run-opened` keeps beyond its named fields, so that `resume` and `verify --replay` need nothing else.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Kept {
-    /// The task's folder at the time; `resume` looks there first.
+    /// The task's folder as seen from where the run was begun; `resume` looks there.
     pub(crate) task_path: PathBuf,
     /// The task's files, whole.
     pub(crate) task_tree: ksmith_ledger::TreeRef,
@@ -97,10 +97,7 @@ pub(crate) fn opening(opening: Opening<'_>) -> Result<RunOpened, RunError> {
         Backend::Cuda => Scope::Cuda,
     };
     let kept = Kept {
-        task_path: task
-            .dir()
-            .canonicalize()
-            .unwrap_or_else(|_| task.dir().to_owned()),
+        task_path: crate::relative_to(&options.home, task.dir()),
         task_tree,
         backend: options.backend,
         writer: options.writer.clone(),
@@ -137,7 +134,7 @@ pub(crate) fn opening(opening: Opening<'_>) -> Result<RunOpened, RunError> {
             Backend::Cuda => "device".to_owned(),
         },
         protocol: contract.performance.protocol.name.clone(),
-        goal: contract.performance.goal,
+        goal: contract.performance.goal.on(options.backend),
         mechanisms: options.mechanisms.switches(),
         writer: opening.writer,
         reviewer: opening.reviewer,

@@ -68,7 +68,7 @@ pub fn resume_with(
             instances: vec![InstanceOutcome::read(&options.run, memory.spent.wall_s)?],
         });
     }
-    let task = Task::load(&begun.kept.task_path)?;
+    let task = Task::load(options.home.join(&begun.kept.task_path))?;
     let first = begun.go_on(&task, workshop, progress)?;
     let stopped = first.outcome == ksmith_ledger::Outcome::Interrupted;
     let mut instances = vec![first];
@@ -200,7 +200,7 @@ impl<'a> Begun<'a> {
         } = self;
         let parts = count as f64;
         RunOptions {
-            task: kept.task_path.clone(),
+            task: options.home.join(&kept.task_path),
             home: options.home.clone(),
             backend: kept.backend,
             types: Vec::new(),

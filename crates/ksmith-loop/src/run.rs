@@ -251,7 +251,9 @@ fn run_instance(
         memory,
         instance: instance.clone(),
         backend: options.backend,
-        task_argument: options.task.display().to_string(),
+        task_argument: crate::relative_to(&options.home, &options.task)
+            .display()
+            .to_string(),
         baseline,
         guard,
         arena,

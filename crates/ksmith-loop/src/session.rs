@@ -252,7 +252,7 @@ impl Session<'_> {
 
     /// Whether the champion's confirmed time ratio to the baseline has its upper bound at or below the goal.
     pub(crate) fn meets_goal(&self) -> bool {
-        let goal = self.instance.task().contract().performance.goal;
+        let goal = self.instance.task().contract().performance.goal.on(self.backend);
         self.memory
             .over_baseline()
             .is_some_and(|speedup| speedup.lower >= 1.0 / goal)

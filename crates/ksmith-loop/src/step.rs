@@ -18,6 +18,8 @@ pub const PLATEAU_ROUNDS: u64 = 24;
 pub const PROMISING: f64 = 0.97;
 /// What a first full scoring is expected to take, in seconds (two stages of about 10 s, and the gates).
 pub const FIRST_SCORING_S: f64 = 20.0;
+/// Full scorings that must fit into the wall time for the flag control to get one of its own before the search.
+pub const FLAG_CONTROL_ROOM: f64 = 4.0;
 /// How often a candidate is scored in all when the machine was too busy or too noisy for a statement.
 pub const SCORINGS: u32 = 3;
 /// How often the last confirmation is repeated when the machine was too busy for a statement.
@@ -130,7 +132,7 @@ pub fn next(memory: &Memory, on: &Mechanisms, now: Now) -> Step {
     if on.has(Mechanism::FlagControl) && memory.candidates.is_empty() {
         return Step::FlagControl;
     }
-    match next_of_round(memory, on) {
+    match next_of_round(memory, on, now) {
         Some(Step::Score(_)) if !has_time_to_score(memory, on, now) => {
             return finish(memory, on, now, Stop::Wall);
         }
@@ -289,7 +291,7 @@ fn finish(memory: &Memory, on: &Mechanisms, now: Now, stop: Stop) -> Step {
 }
 
 /// What is left to do in the last round, if anything.
-fn next_of_round(memory: &Memory, on: &Mechanisms) -> Option<Step> {
+fn next_of_round(memory: &Memory, on: &Mechanisms, now: Now) -> Option<Step> {
     let round = memory.last_round();
     let in_round = || {
         memory
@@ -321,8 +323,19 @@ fn next_of_round(memory: &Memory, on: &Mechanisms) -> Option<Step> {
     }
     let settled = in_round().any(is_measured);
     let best = fastest(open.into_iter()).filter(|_| !settled)?;
-    let promising = best.quick_gain().is_none_or(|gain| gain >= PROMISING);
-    (promising || best.proposed.role == Role::FlagControl).then(|| Step::Score(id(best)))
+    let worth = if best.proposed.role == Role::FlagControl {
+        flag_control_is_scored(memory, best, now)
+    } else {
+        best.quick_gain().is_none_or(|gain| gain >= PROMISING)
+    };
+    worth.then(|| Step::Score(id(best)))
+}
+
+/// The flag control is an arm of every later measurement, scored or not: in a short run its own statement would take the
+/// search's time. Of flags that change nothing there is nothing to state (the quick pass says exactly 1 of equal code).
+fn flag_control_is_scored(memory: &Memory, best: &Candidacy, now: Now) -> bool {
+    let room = FLAG_CONTROL_ROOM * scoring_s(memory);
+    best.quick_gain() != Some(1.0) && spent_s(memory, now) + room <= memory.budget().wall_s
 }
 
 /// Whether a full scoring got as far as a gain: then the rest of its round, which looked slower, is not scored. A

@@ -64,7 +64,7 @@ impl Brief {
             backend,
             header: crate::abi::header(instance),
             workloads: BriefWorkload::all(instance, backend),
-            goal: contract.performance.goal,
+            goal: contract.performance.goal.on(backend),
             threads: contract.policy.threads.unwrap_or(1),
             champion: baseline.map(|folder| task.dir().join(folder)).unwrap_or_default(),
             history: Vec::new(),

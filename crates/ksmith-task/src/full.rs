@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::fmt::Write as _;
 
 use crate::contract::{
-    AxisKind, Compare, Domain, Lane, NonFinite, Overflow, PeerKind, Phase, Repeat, ScalarSource, Stop,
+    AxisKind, Compare, Domain, Goals, Lane, NonFinite, Overflow, PeerKind, Phase, Repeat, ScalarSource, Stop,
     TypeName,
 };
 use crate::expr::{Expr, Value};
@@ -28,6 +28,17 @@ fn formula(expr: &Expr) -> String {
 
 fn float(value: f64) -> String {
     toml::Value::Float(value).to_string()
+}
+
+/// One number, or a table by backend.
+fn goals(goals: Goals) -> String {
+    if goals.cpu == goals.cuda {
+        return float(goals.cpu);
+    }
+    Inline::new()
+        .put("cpu", float(goals.cpu))
+        .put("cuda", float(goals.cuda))
+        .end()
 }
 
 fn list<T>(items: impl IntoIterator<Item = T>, show: impl Fn(T) -> String) -> String {
@@ -237,6 +248,14 @@ impl Task {
                 .put("source", text(contract.reference.source.display()))
                 .put("entry", text(&contract.reference.entry))
                 .put("threads", contract.reference.threads.to_string())
+                .maybe(
+                    "cuda",
+                    contract
+                        .reference
+                        .cuda
+                        .as_ref()
+                        .map(|folder| text(folder.display())),
+                )
                 .end(),
         );
         if let Some(generator) = &contract.generator {
@@ -349,7 +368,7 @@ impl Task {
         let performance = &contract.performance;
         let protocol = &performance.protocol;
         let mut inline = Inline::new()
-            .put("goal", float(performance.goal))
+            .put("goal", goals(performance.goal))
             .put(
                 "stop",
                 text(if performance.stop == Stop::Goal {

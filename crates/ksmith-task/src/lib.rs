@@ -40,7 +40,7 @@ pub use error::{CandidateError, ContractError};
 pub use exit::ExitCode;
 pub use family::{FAMILIES, Family};
 pub use fill::Fill;
-pub use instance::{BindError, Bound, Instance, Role, ScalarArg, ScalarValue, Tensor, Tolerance};
+pub use instance::{BindError, Bound, Instance, Role, ScalarArg, ScalarValue, Tensor, Tolerance, row_major};
 pub use lint::{Finding, LintReport, Severity};
 pub use lock::{Change, Lock, LockError};
 pub use schema::{candidate_schema, task_schema};

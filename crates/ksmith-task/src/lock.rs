@@ -88,6 +88,9 @@ impl Lock {
             .map_or_else(|| PathBuf::from("task.toml"), PathBuf::from);
         add(&name)?;
         add(&contract.reference.source)?;
+        if let Some(folder) = &contract.reference.cuda {
+            add(folder)?;
+        }
         if let Some(generator) = &contract.generator {
             add(&generator.source)?;
         }

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use ksmith_task::expr::Value;
 use ksmith_task::{Bound, DType, Fill, Role, ScalarValue, Tensor};
+use ksmith_worker::cuda::{DrawLaw, DrawType};
 use rayon::prelude::*;
 
-use super::draw::{Target, draw};
+use super::draw::{self, Target, draw};
 use super::layout::{POISONS, scatter};
 use super::secret::Secret;
-use super::stream::{Key, unit};
+use super::stream::{BLOCK, Key, unit};
+use crate::device::Resident;
 use crate::number::{self, Values};
 
 /// How one input tensor of a case is filled.
@@ -87,6 +89,16 @@ pub struct Case {
     pub storage: Vec<Vec<u8>>,
     /// Expectations in the order of the outputs.
     pub expected: Vec<Expected>,
+    /// Inputs and expectations on a device; where they lie there, the host's own may be empty.
+    pub(crate) resident: Option<Arc<Resident>>,
+}
+
+/// How a device draws an input.
+pub(crate) struct DeviceDraw {
+    /// Law, type and key of each fill.
+    pub(crate) laws: Vec<(DrawLaw, DrawType, [u8; 32])>,
+    /// Of a tensor of mixed rows: which fill each row takes, and the length of a row.
+    pub(crate) rows: Option<(Vec<u8>, usize)>,
 }
 
 impl CaseSpec {
@@ -94,16 +106,9 @@ impl CaseSpec {
         Key::new(&self.secret, &self.stream, self.number, what)
     }
 
-    /// Draws inputs and scalars.
-    pub fn draw(&self) -> Inputs {
-        let values = self
-            .bound
-            .inputs()
-            .zip(&self.fills)
-            .map(|(tensor, fill)| self.draw_tensor(tensor, fill))
-            .collect();
-        let scalars = self
-            .bound
+    /// Draws the scalars.
+    pub(crate) fn scalars(&self) -> Vec<ScalarDraw> {
+        self.bound
             .scalars
             .iter()
             .map(|scalar| {
@@ -122,8 +127,112 @@ impl CaseSpec {
                 };
                 scalar_draw(scalar.dtype, &value)
             })
+            .collect()
+    }
+
+    /// What a device needs to draw input `index`; `None` where only the host can.
+    pub(crate) fn device_draw(&self, index: usize) -> Option<DeviceDraw> {
+        let (tensor, target) = self.target(index)?;
+        let one = |fill: &Fill, key: Key| {
+            let (law, drawn) = draw::on_device(fill, &target)?;
+            Some((law, drawn, *key.bytes()))
+        };
+        match self.fills.get(index)? {
+            InputFill::One(fill) => Some(DeviceDraw {
+                laws: vec![one(fill, self.key(&tensor.name))?],
+                rows: None,
+            }),
+            InputFill::Rows(fills) => Some(DeviceDraw {
+                laws: fills
+                    .iter()
+                    .enumerate()
+                    .map(|(number, fill)| one(fill, self.row_key(tensor, number)))
+                    .collect::<Option<_>>()?,
+                rows: Some((
+                    self.row_choice(tensor, &target, fills.len())
+                        .into_iter()
+                        .map(u8::try_from)
+                        .collect::<Result<_, _>>()
+                        .ok()?,
+                    target.row().max(1),
+                )),
+            }),
+            InputFill::Given(_) => None,
+        }
+    }
+
+    /// The storage of one block of input `index`, drawn alone.
+    pub(crate) fn block(&self, index: usize, block: usize) -> Option<Vec<u8>> {
+        let (tensor, target) = self.target(index)?;
+        match self.fills.get(index)? {
+            InputFill::One(fill) => draw::block(fill, &target, &self.key(&tensor.name), block),
+            InputFill::Rows(fills) => {
+                let parts = fills
+                    .iter()
+                    .enumerate()
+                    .map(|(number, fill)| draw::block(fill, &target, &self.row_key(tensor, number), block))
+                    .collect::<Option<Vec<_>>>()?;
+                let choice = self.row_choice(tensor, &target, fills.len());
+                let (row, width) = (target.row().max(1), tensor.dtype.bytes());
+                let mut mixed = parts.first()?.clone();
+                for (at, element) in mixed.chunks_mut(width).enumerate() {
+                    let from = parts.get(*choice.get((block * BLOCK + at) / row)?)?;
+                    element.copy_from_slice(from.get(at * width..(at + 1) * width)?);
+                }
+                Some(mixed)
+            }
+            InputFill::Given(_) => None,
+        }
+    }
+
+    fn target(&self, index: usize) -> Option<(&Tensor, Target<'_>)> {
+        let tensor = self.bound.inputs().nth(index)?;
+        let Role::Input(rule) = &tensor.role else {
+            return None;
+        };
+        let target = Target {
+            dtype: tensor.dtype,
+            shape: &tensor.shape,
+            domain: rule.domain,
+        };
+        Some((tensor, target))
+    }
+
+    /// Which of `fills` fills each row of a mixed tensor takes.
+    fn row_choice(&self, tensor: &Tensor, target: &Target<'_>, fills: usize) -> Vec<usize> {
+        let mut choice = vec![0; target.len().div_ceil(target.row().max(1))];
+        self.key(&format!("{}: rows", tensor.name))
+            .block(0)
+            .fill(&mut choice);
+        choice
+            .into_iter()
+            .map(|bits| ((unit(bits) * fills as f64) as usize).min(fills.saturating_sub(1)))
+            .collect()
+    }
+
+    fn row_key(&self, tensor: &Tensor, number: usize) -> Key {
+        self.key(&format!("{}: {number}", tensor.name))
+    }
+
+    /// The storage of input `index` alone.
+    pub(crate) fn storage(&self, index: usize) -> Option<Vec<u8>> {
+        let tensor = self.bound.inputs().nth(index)?;
+        let values = self.draw_tensor(tensor, self.fills.get(index)?);
+        Some(storage(tensor, &values))
+    }
+
+    /// Draws inputs and scalars.
+    pub fn draw(&self) -> Inputs {
+        let values = self
+            .bound
+            .inputs()
+            .zip(&self.fills)
+            .map(|(tensor, fill)| self.draw_tensor(tensor, fill))
             .collect();
-        Inputs { values, scalars }
+        Inputs {
+            values,
+            scalars: self.scalars(),
+        }
     }
 
     fn draw_tensor(&self, tensor: &Tensor, fill: &InputFill) -> Values {
@@ -140,18 +249,15 @@ impl CaseSpec {
             InputFill::Given(values) => (**values).clone(),
             InputFill::Rows(fills) => {
                 let row = target.row().max(1);
-                let key = self.key(&format!("{}: rows", tensor.name));
-                let mut choice = vec![0; target.len().div_ceil(row)];
-                key.block(0).fill(&mut choice);
                 let drawn: Vec<Values> = fills
                     .iter()
                     .enumerate()
-                    .map(|(index, fill)| draw(fill, &target, &self.key(&format!("{}: {index}", tensor.name))))
+                    .map(|(number, fill)| draw(fill, &target, &self.row_key(tensor, number)))
                     .collect();
-                let pick = |bits: u64| {
-                    ((unit(bits) * drawn.len() as f64) as usize).min(drawn.len().saturating_sub(1))
-                };
-                let rows = choice.iter().map(|bits| pick(*bits)).enumerate();
+                let rows = self
+                    .row_choice(tensor, &target, drawn.len())
+                    .into_iter()
+                    .enumerate();
                 match drawn.first() {
                     Some(Values::Real(_)) => Values::Real(
                         rows.flat_map(|(at, from)| match &drawn[from] {

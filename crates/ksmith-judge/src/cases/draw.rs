@@ -5,6 +5,7 @@
 
 use ksmith_task::contract::Domain;
 use ksmith_task::{DType, Fill};
+use ksmith_worker::cuda::{DrawLaw, DrawType};
 use rayon::prelude::*;
 
 use super::domain;
@@ -53,6 +54,48 @@ pub fn draw(fill: &Fill, target: &Target<'_>, key: &Key) -> Values {
                 .collect(),
         )
     }
+}
+
+/// The law and type of a fill as a device draws them; `None` where only the host knows how.
+pub(crate) fn on_device(fill: &Fill, target: &Target<'_>) -> Option<(DrawLaw, DrawType)> {
+    let law = match Law::of(fill, target.dtype)? {
+        Law::Normal { mean, sd } => DrawLaw::Normal { mean, sd },
+        Law::Uniform { low, span } => DrawLaw::Uniform { low, span },
+        Law::Exponential { low, span, signed } => DrawLaw::Exponential { low, span, signed },
+        Law::Constant(value) => DrawLaw::Constant(value),
+        Law::Spike { probability, value } => DrawLaw::Spike { probability, value },
+        Law::Integers { low, count } => DrawLaw::Integers { low, count },
+        Law::Bernoulli(p) => DrawLaw::Bernoulli(p),
+        Law::Tiny { .. } | Law::Zipf(_) => return None,
+    };
+    let drawn = DrawType {
+        dtype: target.dtype,
+        largest: number::largest(target.dtype),
+        range: number::whole_range(target.dtype),
+        domain: target.domain,
+    };
+    Some((law, drawn))
+}
+
+/// The storage of the elements of one block, drawn alone; `None` for a fill whose elements depend on each other.
+pub(crate) fn block(fill: &Fill, target: &Target<'_>, key: &Key, index: usize) -> Option<Vec<u8>> {
+    let law = Law::of(fill, target.dtype)?;
+    let count = target.len().saturating_sub(index * BLOCK).min(BLOCK);
+    let mut words = vec![0; count * law.words()];
+    key.block(index as u64).fill(&mut words);
+    let mut values = vec![0.0; count];
+    law.fill(&words, &mut values);
+    for value in &mut values {
+        *value = domain::settle(*value, target);
+    }
+    let mut bytes = vec![0; count * target.dtype.bytes()];
+    if target.dtype.is_float() {
+        number::encode_reals(target.dtype, &values, &mut bytes);
+    } else {
+        let whole: Vec<i64> = values.iter().map(|value| *value as i64).collect();
+        number::encode_whole(target.dtype, &whole, &mut bytes);
+    }
+    Some(bytes)
 }
 
 fn raw(fill: &Fill, target: &Target<'_>, key: &Key) -> Vec<f64> {

@@ -1,6 +1,8 @@
 //! Cases: secrets, random streams, drawn inputs, expectations.
 
 mod case;
+#[cfg(test)]
+mod device_tests;
 mod domain;
 mod draw;
 #[cfg(test)]
@@ -17,8 +19,8 @@ mod shapes;
 mod stream;
 mod structured;
 
-pub(crate) use case::seed_of;
 pub use case::{Case, CaseSpec, Expected, InputFill, Inputs, ScalarDraw, Sight, storage};
+pub(crate) use case::{DeviceDraw, seed_of};
 pub use draw::{Target, draw};
 pub use layout::{POISONS, gaps_untouched, gather, scatter};
 pub(crate) use plan::bind;

@@ -202,6 +202,24 @@ impl<'a> Plan<'a> {
             .collect()
     }
 
+    /// Cases at which a reference for the device is held to the host's, beside tiny ones such as `some`: every distribution
+    /// and rows of mixed kind, at drawn shapes.
+    pub(crate) fn device_checks(&self, some: &Arc<Bound>) -> Result<Vec<CaseSpec>, JudgeError> {
+        let mut stream = self.decisions("device reference");
+        let mut specs = Vec::new();
+        for kind in 0..distributions(self.instance, some) {
+            let none = AxisValues::new();
+            let drawn = draw_shape(self.instance, &mut stream, CHECKED_BYTES, f64::INFINITY, &none);
+            let bound = drawn.unwrap_or_else(|| Arc::clone(some));
+            let fills = distribution_fills(self.instance, &bound, kind, &mut stream)?;
+            specs.push(self.case(&bound, fills, "device reference", kind as u64));
+            if kind == 0 {
+                specs.push(self.case(&bound, mixed_fills(&bound), "device reference, mixed", 0));
+            }
+        }
+        Ok(specs)
+    }
+
     /// Hidden cases: random shapes, neighbours and each axis's greatest size, each paired with a distribution; every
     /// shape and every distribution occurs at least once. The last case is large: an eighth to a half of `max_bytes`,
     /// which log-uniform draws hardly ever reach.
@@ -341,6 +359,8 @@ impl<'a> Plan<'a> {
     }
 }
 
+/// Storage of the drawn shapes at which a reference for the device is checked, in bytes.
+const CHECKED_BYTES: u64 = 1 << 20;
 /// A probe of more storage than this is large: drawing and expecting it on the host takes a second.
 const LARGE: u64 = 64 << 20;
 /// Large probes of one scoring, drawn anew each time; the timed cases put every distribution to these shapes as well.

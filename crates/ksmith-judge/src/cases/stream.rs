@@ -29,6 +29,11 @@ impl Key {
         Self(*digest.as_bytes())
     }
 
+    /// The key's own bits.
+    pub(crate) fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     /// The stream of one block.
     pub fn block(&self, index: u64) -> Stream {
         let mut generator = ChaCha12Rng::from_seed(self.0);

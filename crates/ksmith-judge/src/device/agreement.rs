@@ -1,15 +1,82 @@
-//! Holds the comparison on the device to the one on the host.
+//! Holds what is done on the device to what the host does: comparisons, draws, references.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use ksmith_box::Level;
-use ksmith_task::DType;
+use ksmith_task::{Backend, DType, Task};
 use ksmith_worker::cuda::BufferAccess;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::Device;
 use super::resident::real_rule;
+use crate::cases::{Plan, dev_fills, tiny};
 use crate::compare::{Cause, Overflow, Rule, compare};
 use crate::number;
+use crate::reference::{DeviceTrust, Oracle, OracleOptions};
+
+#[test]
+fn every_shipped_reference_agrees_with_the_hosts_and_large_cases_are_made_there() {
+    let device = match Device::open(Level::Limits, false) {
+        Ok(device) => device,
+        Err(error) => {
+            println!("skipped: 1 test on a device ({error})");
+            return;
+        }
+    };
+    let cache = tempfile::tempdir().unwrap();
+    let tasks = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tasks");
+    let mut folders: Vec<_> = std::fs::read_dir(tasks)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    folders.sort();
+    let mut found = Vec::new();
+    for folder in folders {
+        let task = Task::load(&folder).unwrap();
+        if task.contract().reference.cuda.is_none() {
+            continue;
+        }
+        for instance in task.instances() {
+            if !instance.applies_to(Backend::Cuda) {
+                continue;
+            }
+            let plan = Plan::dev(&instance).on(Backend::Cuda);
+            let shapes = tiny(&instance, &mut plan.decisions("tiny"), 5);
+            let options = OracleOptions {
+                cache: cache.path().to_owned(),
+                least: Level::Limits,
+                unsandboxed: false,
+                limit: Duration::from_secs(60),
+            };
+            let mut oracle = Oracle::open(&instance, &shapes[0], options).unwrap();
+            let mut specs: Vec<_> = (0..)
+                .zip(&shapes)
+                .map(|(number, bound)| plan.case(bound, dev_fills(bound), "tiny", number))
+                .collect();
+            specs.extend(plan.device_checks(&shapes[0]).unwrap());
+            oracle.use_device(&device, &instance, &specs).unwrap();
+            let mut times = Vec::new();
+            for (_, spec) in plan.workloads(0).unwrap() {
+                let began = Instant::now();
+                let case = oracle.large_case(&spec).unwrap();
+                times.push((case.resident.is_some(), began.elapsed().as_millis()));
+            }
+            println!(
+                "{}: {:?}, (on the device, ms) {times:?}",
+                instance.id(),
+                oracle.device_trust()
+            );
+            found.push((instance.id(), oracle.device_trust().clone()));
+        }
+    }
+    let refused: Vec<_> = found
+        .iter()
+        .filter(|(_, trust)| !matches!(trust, DeviceTrust::Agrees { .. }))
+        .collect();
+    assert!(refused.is_empty(), "{refused:?}");
+}
 
 #[test]
 fn the_device_and_the_host_count_the_same_failures() {

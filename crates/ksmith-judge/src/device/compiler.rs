@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use ksmith_box::Level;
-use ksmith_task::{Candidate, Digest, Instance};
+use ksmith_task::{Candidate, Digest, Instance, chain};
 use ksmith_worker::cuda::{CompileOptions, Cubin, CudaError, CudaFault, compile};
 
 /// A compiled candidate for the device.
@@ -13,7 +13,7 @@ use ksmith_worker::cuda::{CompileOptions, Cubin, CudaError, CudaFault, compile};
 pub(crate) struct Code {
     /// The module.
     pub(crate) cubin: Arc<Cubin>,
-    /// Hash of module and launch plan: two candidates of the same digest do the same.
+    /// Hash of module and launch plan, flags aside: two candidates of the same digest do the same.
     pub(crate) digest: Digest,
     /// Whether it was compiled before.
     pub(crate) cached: bool,
@@ -119,14 +119,39 @@ impl Compiler {
             }
         };
         locked(&self.done).insert(digest, Arc::clone(&cubin));
+        let plan = candidate.cuda().map(|plan| {
+            let mut plan = plan.clone();
+            plan.flags.clear();
+            format!("{plan:?}")
+        });
         Ok(Ok(Code {
             digest: Digest::of_parts([
                 ("module", cubin.image.as_slice()),
-                ("manifest", candidate.manifest().as_bytes()),
+                ("plan", plan.unwrap_or_default().as_bytes()),
             ]),
             cubin,
             cached,
         }))
+    }
+
+    /// Compiles a float64 reference, which may include `headers`: no contraction, and functions without a space of
+    /// their own run on the device.
+    pub(crate) fn reference(
+        &self,
+        instance: &Instance,
+        candidate: &Candidate,
+        headers: Vec<(String, String)>,
+    ) -> Result<Arc<Cubin>, String> {
+        let mut options = self
+            .options(instance, candidate)
+            .map_err(|unfit| format!("the reference for the device: {}", unfit.log))?;
+        options.sources.extend(headers);
+        options
+            .flags
+            .extend(["--fmad=false", "--device-as-default-execution-space"].map(str::to_owned));
+        compile(&options, self.least, self.unsandboxed)
+            .map(Arc::new)
+            .map_err(|error| chain(&error))
     }
 
     fn make(&self, options: &CompileOptions, candidate: &Candidate) -> Result<Cubin, CudaError> {

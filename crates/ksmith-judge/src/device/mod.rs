@@ -6,24 +6,33 @@
 mod agreement;
 mod compiler;
 mod lock;
+mod maker;
+mod reference;
 mod resident;
 mod spare;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use ksmith_box::Level;
 use ksmith_machine::{DeviceSample, LocalHost, Nvml, Toolchain};
 use ksmith_task::{Candidate, Instance, chain};
-use ksmith_worker::cuda::{Checks, CompileOptions, CudaError, DeviceFacts, Owner, Worker, WorkerOptions};
+use ksmith_worker::cuda::{
+    Checks, CompileOptions, CudaError, DeviceFacts, Owner, Roofs, Worker, WorkerOptions,
+};
 
 pub(crate) use compiler::{Code, Compiler};
 pub(crate) use lock::TimingLock;
+pub(crate) use maker::Maker;
 pub(crate) use resident::Resident;
 use spare::Spares;
 
 use crate::judge::JudgeError;
+
+/// Timed calls of each of our own kernels; the median counts.
+const ROOF_CALLS: usize = 12;
 
 /// An open device.
 pub(crate) struct Device {
@@ -32,6 +41,8 @@ pub(crate) struct Device {
     pub(crate) owner: Owner,
     spares: Mutex<Spares>,
     nvml: Option<(Nvml, u32)>,
+    /// The best found so far, by number of bytes.
+    roofs: Mutex<BTreeMap<usize, Roofs>>,
 }
 
 impl std::fmt::Debug for Device {
@@ -73,6 +84,7 @@ impl Device {
             owner,
             spares: Mutex::new(Spares::new(options)),
             nvml,
+            roofs: Mutex::default(),
         });
         OPEN.with(|open| *open.borrow_mut() = Arc::downgrade(&device));
         Ok(device)
@@ -124,6 +136,18 @@ impl Device {
     pub(crate) fn sample(&self) -> Option<DeviceSample> {
         let (nvml, index) = self.nvml.as_ref()?;
         nvml.sample(*index).ok()
+    }
+
+    /// Times of our own copies, write and read of `bytes` from cold caches: the best that this process has seen.
+    pub(crate) fn roofs(&self, bytes: usize) -> Result<Roofs, CudaError> {
+        let found = self.checks.roofs(&self.owner, bytes, ROOF_CALLS)?;
+        let mut roofs = self.roofs.lock().unwrap_or_else(PoisonError::into_inner);
+        let best = match roofs.get(&bytes) {
+            Some(known) => found.better(known),
+            None => found,
+        };
+        roofs.insert(bytes, best.clone());
+        Ok(best)
     }
 
     /// Takes the right to time on this device, over all processes of this machine.

@@ -10,7 +10,7 @@ use ksmith_worker::cpu::{Fault, FaultKind, Side, WorkerError};
 use ksmith_worker::cuda::{CudaError, CudaFault};
 use serde_json::{Value, json};
 
-use super::judgement::{Judgement, judge};
+use super::judgement::Judgement;
 use super::runner::{Answer, Runner, RunnerError, Setup, WorkerOptions};
 use crate::cases::{Case, Plan, Secret, Sight};
 use crate::codes::code;
@@ -171,7 +171,7 @@ impl<'j> Scoring<'j> {
                 json!({ "output": output }),
             )));
         }
-        let judgement = judge(case, &answer.outputs, &self.oracle.checkers())?;
+        let judgement = answer.judgement(case, &self.oracle.checkers())?;
         match judgement.failed {
             None => Ok(Ok((answer, judgement))),
             Some(_) => Ok(Err(wrong(gate, case, &judgement))),

@@ -6,11 +6,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ksmith_box::Level;
 use ksmith_ledger::Gate;
-use ksmith_task::chain;
+use ksmith_task::{Bound, chain};
 use ksmith_worker::build::{self, Build, BuildOptions, Sources};
 use ksmith_worker::cpu::{Access, CallOptions, Edge, Layout, Placement, Worker, WorkerSpec};
 use serde_json::json;
@@ -19,6 +20,7 @@ use super::context::{End, GateEnd};
 use super::measure::{HIDDEN_NEIGHBOUR, Timed};
 use super::runner::WorkerOptions;
 use crate::bench::Report;
+use crate::cases::Case;
 use crate::codes::code;
 use crate::device::Device;
 use crate::judge::JudgeError;
@@ -101,14 +103,8 @@ pub(crate) fn device_floor(device: &Device, timed: &[Timed], report: &Report) ->
         let Some(ours) = crate::judge::least_ns(report, index as u32) else {
             continue;
         };
-        let bytes = workload
-            .bound
-            .cost_bytes
-            .min(workload.bound.storage_bytes() as f64) as usize;
-        let roofs = device
-            .checks
-            .roofs(&device.owner, bytes, CALLS)
-            .map_err(|error| crate::device::ours(&error))?;
+        let bytes = roof_bytes(&workload.bound);
+        let roofs = device.roofs(bytes).map_err(|error| crate::device::ours(&error))?;
         let fastest = [&roofs.copy, &roofs.write, &roofs.read]
             .into_iter()
             .filter_map(|times| times.iter().min())
@@ -122,15 +118,38 @@ pub(crate) fn device_floor(device: &Device, timed: &[Timed], report: &Report) ->
                 json!({ "least_ns": ours, "floor_ns": limit, "workload": workload.name }),
             ));
         }
+        if workload.name == HIDDEN_NEIGHBOUR {
+            // Bytes and times of a hidden shape would tell its size.
+            found.push(json!({ "workload": workload.name, "over_floor": ours as f64 / limit }));
+            continue;
+        }
         let copy = median(roofs.copy.clone());
         let share = medians.get(index).map(|time| copy as f64 / time.max(1.0));
         found.push(json!({
             "workload": workload.name, "bytes": bytes, "least_ns": ours, "floor_ns": limit, "copy_ns": copy,
+            "copied_by": roofs.copied_by,
             "write_ns": median(roofs.write), "read_ns": median(roofs.read), "median_ns": medians.get(index),
             "share_of_copy": share,
         }));
     }
     Ok(End::Pass(json!({ "workloads": found })))
+}
+
+/// Bytes that a call cannot avoid to move.
+fn roof_bytes(bound: &Bound) -> usize {
+    bound.cost_bytes.min(bound.storage_bytes() as f64) as usize
+}
+
+/// Measures our own kernels at the sizes of the dev workloads while the device's memory is fresh.
+pub(crate) fn measure_roofs(device: &Device, dev: &[(String, Arc<Case>)]) -> Result<(), JudgeError> {
+    device.settle();
+    let _lock = device.lock()?;
+    for (_, case) in dev {
+        device
+            .roofs(roof_bytes(&case.spec.bound))
+            .map_err(|error| crate::device::ours(&error))?;
+    }
+    Ok(())
 }
 
 fn median(mut times: Vec<u64>) -> u64 {

@@ -23,14 +23,15 @@ pub(crate) fn hidden(scoring: &mut Scoring<'_>) -> GateEnd {
     let mut runner = step!(scoring.start(Gate::Hidden));
     let count = specs.len();
     for (number, spec) in specs.iter().enumerate() {
-        let case = Arc::new(scoring.oracle.case(spec)?);
+        let case = Arc::new(scoring.oracle.large_case(spec)?);
         let edge = if number % 2 == 0 { Edge::End } else { Edge::Start };
-        let setup = Setup::new(&spec.bound).edge(edge);
+        let setup = Setup::new(&spec.bound).edge(edge).judged_only();
         let (_, judgement) = step!(scoring.try_case(Gate::Hidden, &mut runner, &case, setup));
         scoring.ratios.push(judgement.ratio);
         scoring.hidden.push(case);
     }
-    Ok(End::Pass(json!({ "cases": count })))
+    let expectations = scoring.oracle.device_trust().evidence();
+    Ok(End::Pass(json!({ "cases": count, "expectations": expectations })))
 }
 
 pub(crate) fn probes(scoring: &mut Scoring<'_>) -> GateEnd {
@@ -45,7 +46,8 @@ pub(crate) fn probes(scoring: &mut Scoring<'_>) -> GateEnd {
     })?;
     let mut runner = step!(scoring.start(Gate::Probes));
     for case in &cases {
-        step!(scoring.try_case(Gate::Probes, &mut runner, case, Setup::new(&case.spec.bound)));
+        let setup = Setup::new(&case.spec.bound).judged_only();
+        step!(scoring.try_case(Gate::Probes, &mut runner, case, setup));
     }
     let own = step!(pressures(scoring, &mut runner));
     Ok(End::Pass(

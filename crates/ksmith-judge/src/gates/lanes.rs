@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 
 use super::context::{Built, End, GateEnd, blamed};
 use super::measure::{Timed, shown};
-use super::runner::{Runner, RunnerError, Setup, Shown, WorkerOptions};
+use super::runner::{Runner, RunnerError, Setup, WorkerOptions};
 use crate::bench::Report;
-use crate::cases::{Plan, Secret, dev_fills};
+use crate::cases::{Case, Plan, Secret, dev_fills};
 use crate::codes::code;
 use crate::device::Device;
 use crate::judge::JudgeError;
@@ -130,7 +130,7 @@ fn contradicted(gain: f64, floor: f64, candidate: &Figures, champion: &Figures) 
 fn arm(
     built: &Built,
     worker: &WorkerOptions,
-    cases: &[Shown],
+    cases: &[Case],
     limit: Duration,
     checkers: &Checkers,
 ) -> Result<Result<Figures, &'static str>, RunnerError> {
@@ -142,9 +142,9 @@ fn arm(
         return Err(RunnerError::Ours("lanes are for devices".to_owned()));
     };
     let slots: Vec<usize> = (0..cases.len()).collect();
-    let setup = |shown: &Shown| Setup::new(&shown.case.spec.bound);
-    for (slot, shown) in slots.iter().zip(cases) {
-        remote.fill_slot(*slot, shown, setup(shown))?;
+    let setup = |case: &Case| Setup::new(&case.spec.bound);
+    for (slot, case) in slots.iter().zip(cases) {
+        remote.fill_slot(*slot, case, setup(case))?;
     }
     let infinite = Figures {
         cold_event: f64::INFINITY,
@@ -158,12 +158,12 @@ fn arm(
     let (mut one, mut all) = ((f64::INFINITY, f64::INFINITY), (f64::INFINITY, f64::INFINITY));
     for round in 0..ROUNDS {
         for graph in [false, true] {
-            for (slot, shown) in slots.iter().zip(cases) {
-                remote.refill_slot(*slot, shown, setup(shown))?;
+            for (slot, case) in slots.iter().zip(cases) {
+                remote.refill_slot(*slot, case, setup(case))?;
             }
             let timing = remote.lane(&slots, graph, limit)?;
-            for (slot, shown) in slots.iter().zip(cases) {
-                if let Some(cause) = remote.verify_slot(*slot, shown, checkers)? {
+            for (slot, case) in slots.iter().zip(cases) {
+                if let Some(cause) = remote.verify_slot(*slot, case, checkers)? {
                     return Ok(Err(cause));
                 }
             }
@@ -177,17 +177,17 @@ fn arm(
             }
         }
         let place = round % cases.len();
-        let shown = &cases[place];
-        remote.refill_slot(place, shown, setup(shown))?;
+        let case = &cases[place];
+        remote.refill_slot(place, case, setup(case))?;
         let single = remote.lane(&[place], false, limit)?;
         one = (
             one.0.min(single.judge_ns as f64),
             one.1.min(single.event_ns as f64),
         );
         least.call_judge = least.call_judge.min(single.judge_ns as f64);
-        remote.refill_slot(place, shown, setup(shown))?;
+        remote.refill_slot(place, case, setup(case))?;
         let cold = remote.cold(limit)?;
-        if let Some(cause) = remote.verify_slot(place, shown, checkers)? {
+        if let Some(cause) = remote.verify_slot(place, case, checkers)? {
             return Ok(Err(cause));
         }
         least.cold_event = least.cold_event.min(cold.event_ns as f64);

@@ -9,7 +9,7 @@ use ksmith_task::{Backend, Instance, chain};
 use serde_json::json;
 
 use super::context::{Built, End, blamed};
-use super::runner::{Runner, RunnerError, Setup, Shown, WorkerOptions};
+use super::runner::{Runner, RunnerError, Setup, WorkerOptions};
 use crate::bench::{
     Arm, BaselineArm, CaseId, Distribution, Fault, FlagControlArm, Host, Load, Plan as BenchPlan, Role,
     Settings, Stage, TimedCall, Workload,
@@ -46,6 +46,10 @@ const QUIET_STEP: Duration = Duration::from_millis(500);
 const POOL_BYTES: u64 = 1 << 30;
 /// The same on a device.
 const DEVICE_POOL_BYTES: u64 = 64 << 30;
+/// A decision's pool on a device is kept beside that of the confirmation up to this estimate of its size, in bytes.
+const KEPT_BYTES: u64 = 24 << 30;
+/// A case takes about so many times its storage: expectations and scales are float64.
+const CASE_SHARE: u64 = 4;
 
 /// Dev workloads, and a hidden neighbour of one of them.
 pub(crate) fn timed_workloads(
@@ -103,7 +107,7 @@ pub(crate) fn bench_plan(
     };
     let total: u64 = timed
         .iter()
-        .map(|timed| wanted(timed, &settings) * timed.kinds as u64 * timed.bound.storage_bytes() * 4)
+        .map(|timed| wanted(timed, &settings) * timed.kinds as u64 * timed.bound.storage_bytes() * CASE_SHARE)
         .sum();
     let scale = (room as f64 / total.max(1) as f64).min(1.0);
     BenchPlan {
@@ -146,14 +150,15 @@ pub(crate) struct BenchHost<'j> {
     pub(crate) pool: Pool,
     pub(crate) halt: Halt,
     pub(crate) backend: Backend,
-    /// The decision's pool of earlier scorings: on a device it serves a whole run, since every worker is new to it.
+    /// The decision's pool of earlier scorings: on a device it serves a whole run where there is memory for it, since
+    /// every worker is new to it.
     pub(crate) kept: &'j mut Option<(Vec<(String, i64)>, Pool)>,
     /// Held while a stage measures on a device.
     pub(crate) lock: Option<TimingLock>,
 }
 
 /// The cases of one stage, by workload, distribution, index.
-pub(crate) type Pool = Arc<Vec<Vec<Vec<Shown>>>>;
+pub(crate) type Pool = Arc<Vec<Vec<Vec<Case>>>>;
 
 /// Draws cases and, where candidates run on a device, puts them there; what the host needs no more is dropped.
 pub(crate) fn shown(
@@ -161,25 +166,27 @@ pub(crate) fn shown(
     worker: &WorkerOptions,
     specs: &[CaseSpec],
     halt: Option<&Halt>,
-) -> Result<Vec<Shown>, JudgeError> {
+) -> Result<Vec<Case>, JudgeError> {
     let mut ready = Vec::with_capacity(specs.len());
     oracle.cases(specs, &mut |mut case| {
         if halt.is_some_and(Halt::is_wanted) {
             return Err(JudgeError::Halted);
         }
-        let resident = match &worker.device {
-            Some(device) => Resident::of(device, &case).map_err(|error| crate::device::ours(&error))?,
-            None => None,
-        };
+        if case.resident.is_none()
+            && let Some(device) = &worker.device
+        {
+            let resident = Resident::of(device, &case).map_err(|error| crate::device::ours(&error))?;
+            case.resident = resident.map(Arc::new);
+        }
         // Only what is revealed and what is expected stays: a pool is large.
         if !keeps_values(&case) {
             case.inputs.values.clear();
         }
-        if resident.is_some() {
+        if case.resident.is_some() {
             case.storage.clear();
             case.expected.clear();
         }
-        ready.push(Shown { case, resident });
+        ready.push(case);
         Ok(())
     })?;
     Ok(ready)
@@ -205,7 +212,7 @@ impl BenchHost<'_> {
         Ok(Arc::new(pool))
     }
 
-    /// The pool of a decision on a device: drawn once in a run for these shapes.
+    /// The pool of a decision on a device: drawn once in a run for these shapes, unless it takes too much memory.
     fn kept_pool(&mut self) -> Result<Pool, JudgeError> {
         let shapes: Vec<(String, i64)> = self
             .timed
@@ -225,6 +232,23 @@ impl BenchHost<'_> {
         let pool = self.draw_pool(&secret)?;
         *self.kept = Some((shapes, Arc::clone(&pool)));
         Ok(pool)
+    }
+
+    /// Estimate of one pool's size in bytes.
+    fn pool_bytes(&self) -> u64 {
+        let cases = |workload: &Workload| -> u64 {
+            workload
+                .distributions
+                .iter()
+                .map(|kind| u64::from(kind.cases))
+                .sum()
+        };
+        self.plan
+            .workloads
+            .iter()
+            .zip(&self.timed)
+            .map(|(workload, timed)| cases(workload) * timed.bound.storage_bytes() * CASE_SHARE)
+            .sum()
     }
 
     fn built(&self, role: Role) -> &Built {
@@ -257,6 +281,9 @@ impl<'j> Host for BenchHost<'j> {
 
     fn begin(&mut self, stage: Stage) -> Result<(), Fault> {
         self.pool = Arc::default();
+        if stage == Stage::Confirmation && self.pool_bytes() > KEPT_BYTES {
+            *self.kept = None;
+        }
         self.pool = match (stage, self.backend) {
             (Stage::Decision, Backend::Cuda) => self.kept_pool().map_err(|error| broken(&error))?,
             (stage, _) => {
@@ -385,11 +412,11 @@ impl BenchArm<'_> {
 impl Arm for BenchArm<'_> {
     fn call(&mut self, id: CaseId) -> Result<TimedCall, Fault> {
         let (pool, workload, kind, index) = self.case(id)?;
-        let shown = &pool[workload][kind][index];
-        let setup = self.setup(&shown.case, workload);
+        let case = &pool[workload][kind][index];
+        let setup = self.setup(case, workload);
         let timed = self
             .runner
-            .timed(shown, setup, &self.checkers)
+            .timed(case, setup, &self.checkers)
             .map_err(|error| arm_fault(Gate::PostBench, error))?
             .map_err(wrong_arm)?;
         Ok(TimedCall {

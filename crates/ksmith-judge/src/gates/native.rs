@@ -191,6 +191,7 @@ impl Native {
             }
         }
         Ok(Answer {
+            judged: None,
             outputs,
             gap,
             late,

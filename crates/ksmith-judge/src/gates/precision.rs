@@ -5,7 +5,6 @@ use ksmith_task::chain;
 use serde_json::json;
 
 use super::context::{End, GateEnd, Scoring, number};
-use super::judgement::judge;
 use super::runner::Setup;
 use crate::codes::code;
 
@@ -23,9 +22,9 @@ pub(crate) fn precision(scoring: &mut Scoring<'_>) -> GateEnd {
     let mut theirs = 0.0f64;
     for case in scoring.hidden.clone() {
         let answer = runner
-            .call(&case, Setup::new(&case.spec.bound))
+            .call(&case, Setup::new(&case.spec.bound).judged_only())
             .map_err(|error| crate::judge::JudgeError::Worker(chain(&error)))?;
-        theirs = theirs.max(judge(&case, &answer.outputs, &scoring.oracle.checkers())?.ratio);
+        theirs = theirs.max(answer.judgement(&case, &scoring.oracle.checkers())?.ratio);
     }
     let limit = FREE.max(FACTOR * theirs);
     let evidence = json!({

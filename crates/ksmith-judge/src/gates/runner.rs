@@ -13,11 +13,12 @@ use ksmith_worker::cpu::{Call, Edge, Wait, WorkerError};
 use ksmith_worker::cuda::{CudaError, PlanError};
 
 use super::context::{Built, Code};
+use super::judgement::{Judgement, judge};
 use super::native::Native;
 use super::remote::Remote;
 use crate::cases::{Case, POISONS};
-use crate::device::{Device, Resident};
-use crate::reference::Checkers;
+use crate::device::Device;
+use crate::reference::{Checkers, ReferenceError};
 
 /// How workers are confined and pinned.
 #[derive(Debug, Clone)]
@@ -40,6 +41,8 @@ pub(crate) struct Setup {
     pub(crate) edge: Edge,
     pub(crate) poison: u8,
     pub(crate) deadline: Duration,
+    /// Whether the outputs are read, where they were judged on the device already.
+    pub(crate) outputs: bool,
 }
 
 impl Setup {
@@ -48,6 +51,15 @@ impl Setup {
             edge: Edge::End,
             poison: POISONS[0],
             deadline: patience(bound),
+            outputs: true,
+        }
+    }
+
+    /// Outputs that were judged on the device stay there.
+    pub(crate) fn judged_only(self) -> Self {
+        Self {
+            outputs: false,
+            ..self
         }
     }
 
@@ -75,11 +87,23 @@ pub(crate) fn patience(bound: &Bound) -> Duration {
 pub(crate) struct Answer {
     /// Row-major element bytes of each output.
     pub(crate) outputs: Vec<Vec<u8>>,
+    /// How the outputs compare, where the case lies on a device: they were judged there.
+    pub(crate) judged: Option<Judgement>,
     /// Output whose gaps were written to.
     pub(crate) gap: Option<String>,
     /// Output that still changed after the answer.
     pub(crate) late: Option<String>,
     pub(crate) call: Call,
+}
+
+impl Answer {
+    /// How the outputs compare with the case's expectations.
+    pub(crate) fn judgement(&self, case: &Case, checkers: &Checkers) -> Result<Judgement, ReferenceError> {
+        match &self.judged {
+            Some(judged) => Ok(judged.clone()),
+            None => judge(case, &self.outputs, checkers),
+        }
+    }
 }
 
 /// Why a worker gave no answer.
@@ -113,13 +137,6 @@ pub(crate) struct Timed {
     pub(crate) ns: u64,
     pub(crate) judge_preempted: bool,
     pub(crate) worker_preempted: bool,
-}
-
-/// A case of a pool, with its copy on the device where candidates run there.
-#[derive(Debug)]
-pub(crate) struct Shown {
-    pub(crate) case: Case,
-    pub(crate) resident: Option<Resident>,
 }
 
 /// A running worker.
@@ -189,14 +206,14 @@ impl Runner {
     /// Reveals a case, times the answer and verifies the whole of it; the inner error is the cause of a wrong one.
     pub(crate) fn timed(
         &mut self,
-        shown: &Shown,
+        case: &Case,
         setup: Setup,
         checkers: &Checkers,
     ) -> Result<Result<Timed, &'static str>, RunnerError> {
-        self.note(&shown.case);
+        self.note(case);
         let answer = match &mut self.worker {
-            Place::Native(worker) => worker.call(&shown.case, setup)?,
-            Place::Remote(worker) => return worker.timed(shown, setup, checkers),
+            Place::Native(worker) => worker.call(case, setup)?,
+            Place::Remote(worker) => return worker.timed(case, setup, checkers),
         };
         if answer.late.is_some() {
             return Ok(Err("late-write"));
@@ -204,8 +221,8 @@ impl Runner {
         if answer.gap.is_some() {
             return Ok(Err("gap-write"));
         }
-        let judgement = super::judgement::judge(&shown.case, &answer.outputs, checkers)
-            .map_err(|error| RunnerError::Ours(chain(&error)))?;
+        let judgement =
+            judge(case, &answer.outputs, checkers).map_err(|error| RunnerError::Ours(chain(&error)))?;
         if let Some((_, outcome)) = &judgement.failed {
             return Ok(Err(outcome.cause.map_or("wrong-value", |cause| cause.code())));
         }

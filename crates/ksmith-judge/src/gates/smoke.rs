@@ -22,8 +22,12 @@ pub(crate) fn dev(scoring: &mut Scoring<'_>) -> GateEnd {
     let mut runner = step!(scoring.start(Gate::Dev));
     let mut worst = 0.0f64;
     for (_, case) in scoring.dev.clone() {
-        let (_, judgement) =
-            step!(scoring.try_case(Gate::Dev, &mut runner, &case, Setup::new(&case.spec.bound)));
+        let (_, judgement) = step!(scoring.try_case(
+            Gate::Dev,
+            &mut runner,
+            &case,
+            Setup::new(&case.spec.bound).judged_only()
+        ));
         worst = worst.max(judgement.ratio);
     }
     scoring.leave(runner);

@@ -160,6 +160,7 @@ fn segment(
         inputs,
         storage,
         expected,
+        resident: None,
     })
 }
 

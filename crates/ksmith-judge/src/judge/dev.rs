@@ -66,7 +66,7 @@ impl Judge {
             let cases = (FIRST_CASE..FIRST_CASE + CALLS)
                 .map(|number| {
                     let spec = plan.case(&spec.bound, spec.fills.clone(), &spec.stream, number);
-                    Ok(Arc::new(self.oracle.case(&spec)?))
+                    Ok(Arc::new(self.oracle.large_case(&spec)?))
                 })
                 .collect::<Result<Vec<_>, JudgeError>>()?;
             let mut least = [u64::MAX; 3];

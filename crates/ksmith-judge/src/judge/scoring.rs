@@ -10,7 +10,7 @@ use serde_json::json;
 use super::timing;
 use super::verdict::{Gains, Next, Protocol};
 use super::{Effort, Judge, JudgeError};
-use crate::bench::{self, BaselineArm, Comparison, Finding, FlagControlArm, OrderSeed};
+use crate::bench::{self, BaselineArm, Comparison, Finding, FlagControlArm, OrderSeed, Role};
 use crate::cases::Secret;
 use crate::gates::{self, BenchHost, GateEnd, Scoring};
 use crate::statistics::DataDependence;
@@ -154,6 +154,16 @@ impl Judge {
         let _alone = turns
             .as_ref()
             .map(|turns| turns.write().unwrap_or_else(PoisonError::into_inner));
+        let verdict = self.measure(candidate, &built, &secret, protocol.clone());
+        let Some(Finding::Fault {
+            role: Role::FlagControl,
+            ..
+        }) = self.report.as_ref().map(|report| &report.finding)
+        else {
+            return verdict;
+        };
+        // The flag control need not have passed the gates. One that fails while it is timed is no yardstick.
+        self.flag_control = None;
         self.measure(candidate, &built, &secret, protocol)
     }
 

@@ -17,7 +17,9 @@ use super::{Halt, JudgeError, JudgeOptions};
 use crate::bench::Report;
 use crate::cases::{Case, Plan, SecretBook, dev_fills, tiny};
 use crate::device::Device;
-use crate::gates::{Built, Pool, ScreenPool, WorkerOptions, build, check_arm, retimed, screen_pool};
+use crate::gates::{
+    Built, Pool, ScreenPool, WorkerOptions, build, check_arm, measure_roofs, retimed, screen_pool,
+};
 use crate::reference::{Oracle, OracleOptions};
 
 /// Judges candidates for one task instance.
@@ -100,10 +102,17 @@ impl Judge {
                 limit: REFERENCE_LIMIT,
             },
         )?;
+        let mut specs: Vec<_> = (0..)
+            .zip(&shapes)
+            .map(|(number, bound)| plan.case(bound, dev_fills(bound), "tiny", number))
+            .collect();
         let mut cases = Vec::new();
-        for (number, bound) in shapes.iter().enumerate() {
-            let spec = plan.case(bound, dev_fills(bound), "tiny", number as u64);
-            cases.push(Arc::new(oracle.case(&spec)?));
+        for spec in &specs {
+            cases.push(Arc::new(oracle.case(spec)?));
+        }
+        if let Some(device) = &worker.device {
+            specs.extend(plan.device_checks(some)?);
+            oracle.use_device(device, instance, &specs)?;
         }
         let (names, specs): (Vec<_>, Vec<_>) = plan.workloads(0)?.into_iter().unzip();
         let mut made = Vec::new();
@@ -112,6 +121,10 @@ impl Judge {
             Ok(())
         })?;
         let dev: Vec<(String, Arc<Case>)> = names.into_iter().zip(made).collect();
+        if let Some(device) = &worker.device {
+            measure_roofs(device, &dev)?;
+            device.keep(2);
+        }
         let built = match build(
             instance,
             &baseline,
@@ -438,6 +451,15 @@ fn task_digest(instance: &Instance, baseline: &Candidate) -> Result<Digest, Judg
         ("task.toml".to_owned(), instance.task().text().as_bytes().to_vec()),
         ("baseline".to_owned(), baseline.digest().to_string().into_bytes()),
     ];
+    if let Some(folder) = &contract.reference.cuda {
+        let path = instance.task().dir().join(folder);
+        let reference = Candidate::load(&path)
+            .map_err(|error| JudgeError::Unsupported(format!("the reference for the device: {error}")))?;
+        parts.push((
+            "reference for the device".to_owned(),
+            reference.digest().to_string().into_bytes(),
+        ));
+    }
     for file in files {
         let bytes =
             fs::read(instance.task().dir().join(&file)).map_err(JudgeError::io("could not read the task"))?;

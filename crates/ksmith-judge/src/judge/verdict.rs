@@ -21,7 +21,7 @@ pub(crate) struct Binding {
 }
 
 /// The gates of one scoring so far.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Protocol {
     pub(crate) gates: Vec<GateResult>,
 }

@@ -11,6 +11,9 @@ mod process;
 mod program;
 
 pub use error::ReferenceError;
+#[cfg(test)]
+pub(crate) use oracle::DeviceTrust;
+pub(crate) use oracle::output_kind;
 pub use oracle::{Checkers, Oracle, OracleOptions};
 pub use process::{Live, Scalar};
 pub use program::{Argument, Kind, Program, Signature};

@@ -13,6 +13,7 @@ use super::error::ReferenceError;
 use super::process::{Live, Scalar};
 use super::program::{Argument, Kind, Program, Signature};
 use crate::cases::{Case, CaseSpec, Expected, InputFill, Inputs, ScalarDraw, storage};
+use crate::device::{Device, Maker};
 use crate::judge::JudgeError;
 use crate::number::{self, Values};
 
@@ -36,9 +37,49 @@ const MOST_MAKERS: usize = 5;
 /// Storage of all cases together from which makers are worth their start, in bytes.
 const WORTH_MAKERS: u64 = 64 << 20;
 
-/// The live trusted programs of one task instance.
+/// Storage of a case from which it is made on the device, where that is trusted, in bytes.
+const WORTH_DEVICE: u64 = 1 << 20;
+
+/// The live trusted programs of one task instance, on the host and, where the task gives one, on the device.
 #[derive(Debug)]
 pub struct Oracle {
+    host: Programs,
+    maker: Option<Maker>,
+    device: DeviceTrust,
+}
+
+/// What is known of the reference on the device.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum DeviceTrust {
+    /// There is none: the host expects.
+    Absent,
+    /// It agreed with the host's on so many cases; the largest difference as a share of the tolerance.
+    Agrees {
+        /// Cases compared.
+        cases: usize,
+        /// Largest difference over tolerance.
+        worst: f64,
+    },
+    /// It did not, or failed: the host expects.
+    Refused(String),
+}
+
+impl DeviceTrust {
+    /// For the evidence of a gate.
+    pub(crate) fn evidence(&self) -> serde_json::Value {
+        match self {
+            Self::Absent => serde_json::json!({ "by": "host" }),
+            Self::Agrees { cases, worst } => serde_json::json!({
+                "by": "device", "checked_cases": cases, "worst_difference_over_tolerance": worst,
+            }),
+            Self::Refused(why) => serde_json::json!({ "by": "host", "device_refused": why }),
+        }
+    }
+}
+
+/// The trusted programs of the host.
+#[derive(Debug)]
+struct Programs {
     options: OracleOptions,
     reference: Program,
     live: Option<Live>,
@@ -57,8 +98,8 @@ fn kind(dtype: DType) -> Kind {
     if dtype.is_float() { Kind::Real } else { Kind::Whole }
 }
 
-/// The kind in which the reference gives an output: a rounded integer output has a real expectation.
-fn output_kind(tensor: &Tensor) -> Kind {
+/// The kind in which the reference takes an input or gives an output: a rounded integer output has a real expectation.
+pub(crate) fn output_kind(tensor: &Tensor) -> Kind {
     match &tensor.role {
         Role::Output(rule) if matches!(rule.compare, Compare::Rounded { .. }) => Kind::Real,
         _ => kind(tensor.dtype),
@@ -174,19 +215,130 @@ impl Oracle {
             limit: options.limit,
         });
         Ok(Self {
-            options,
-            reference,
-            live: None,
-            generator,
-            checkers,
+            host: Programs {
+                options,
+                reference,
+                live: None,
+                generator,
+                checkers,
+            },
+            maker: None,
+            device: DeviceTrust::Absent,
         })
     }
 
-    /// Draws a case and asks the reference for its expectations.
+    /// Takes the task's reference for the device into use, if there is one and it agrees with the host's on `specs`.
+    pub(crate) fn use_device(
+        &mut self,
+        device: &Arc<Device>,
+        instance: &Instance,
+        specs: &[CaseSpec],
+    ) -> Result<(), ReferenceError> {
+        let Some(some) = specs.first() else { return Ok(()) };
+        let mut maker = match Maker::open(device, instance, &some.bound) {
+            Ok(Some(maker)) => maker,
+            Ok(None) => return Ok(()),
+            Err(why) => {
+                self.device = DeviceTrust::Refused(why);
+                return Ok(());
+            }
+        };
+        let mut worst = 0.0f64;
+        for spec in specs {
+            match maker.differs(&self.host.case(spec)?) {
+                Ok(apart) => worst = worst.max(apart),
+                Err(why) => {
+                    self.device = DeviceTrust::Refused(why);
+                    return Ok(());
+                }
+            }
+        }
+        self.maker = Some(maker);
+        self.device = DeviceTrust::Agrees {
+            cases: specs.len(),
+            worst,
+        };
+        Ok(())
+    }
+
+    /// What is known of the reference on the device.
+    pub(crate) fn device_trust(&self) -> &DeviceTrust {
+        &self.device
+    }
+
+    /// Draws a case and asks the host's reference for its expectations.
     ///
     /// # Errors
     /// When a trusted program fails.
     pub fn case(&mut self, spec: &CaseSpec) -> Result<Case, ReferenceError> {
+        self.host.case(spec)
+    }
+
+    /// Draws a case; a large one lies on the device, inputs and expectations, and nowhere else.
+    ///
+    /// # Errors
+    /// When a trusted program fails.
+    pub(crate) fn large_case(&mut self, spec: &CaseSpec) -> Result<Case, ReferenceError> {
+        match self.on_device(spec) {
+            Some(case) => Ok(case),
+            None => self.host.case(spec),
+        }
+    }
+
+    /// The case where it is made on the device. A failure there ends that for the rest of the run.
+    fn on_device(&mut self, spec: &CaseSpec) -> Option<Case> {
+        if spec.bound.storage_bytes() <= WORTH_DEVICE {
+            return None;
+        }
+        match self.maker.as_mut()?.case(spec) {
+            Ok(case) => Some(case),
+            Err(why) => {
+                self.maker = None;
+                self.device = DeviceTrust::Refused(why);
+                None
+            }
+        }
+    }
+
+    /// Draws many cases and hands them over in order; large ones on the device where that is trusted, else side by side,
+    /// each by a reference of its own.
+    ///
+    /// # Errors
+    /// When a trusted program fails, or `take` does.
+    pub(crate) fn cases(
+        &mut self,
+        specs: &[CaseSpec],
+        take: &mut dyn FnMut(Case) -> Result<(), JudgeError>,
+    ) -> Result<(), JudgeError> {
+        if self.maker.is_none() {
+            return self.host.cases(specs, take);
+        }
+        for spec in specs {
+            take(self.large_case(spec)?)?;
+        }
+        Ok(())
+    }
+
+    /// Asks the reference what it expects of these inputs.
+    ///
+    /// # Errors
+    /// When the reference fails; it is started anew for the next case.
+    pub fn expect(&mut self, bound: &Bound, inputs: &Inputs) -> Result<Vec<Expected>, ReferenceError> {
+        self.host.expect(bound, inputs)
+    }
+
+    pub(crate) fn checkers_ref(&self) -> &Checkers {
+        &self.host.checkers
+    }
+
+    /// The task's own checkers.
+    pub fn checkers(&self) -> Arc<Checkers> {
+        Arc::clone(&self.host.checkers)
+    }
+}
+
+impl Programs {
+    fn case(&mut self, spec: &CaseSpec) -> Result<Case, ReferenceError> {
         let mut inputs = spec.draw();
         if self.generator.is_some() {
             self.generate(spec, &mut inputs)?;
@@ -202,14 +354,12 @@ impl Oracle {
             spec: spec.clone(),
             inputs,
             expected,
+            resident: None,
         })
     }
 
-    /// Draws many cases and hands them over in order; large ones are made side by side, each by a reference of its own.
-    ///
-    /// # Errors
-    /// When a trusted program fails, or `take` does.
-    pub(crate) fn cases(
+    /// In order; large ones are made side by side, each by a reference of its own.
+    fn cases(
         &mut self,
         specs: &[CaseSpec],
         take: &mut dyn FnMut(Case) -> Result<(), JudgeError>,
@@ -266,11 +416,7 @@ impl Oracle {
         }
     }
 
-    /// Asks the reference what it expects of these inputs.
-    ///
-    /// # Errors
-    /// When the reference fails; it is started anew for the next case.
-    pub fn expect(&mut self, bound: &Bound, inputs: &Inputs) -> Result<Vec<Expected>, ReferenceError> {
+    fn expect(&mut self, bound: &Bound, inputs: &Inputs) -> Result<Vec<Expected>, ReferenceError> {
         let mut live = match self.live.take() {
             Some(live) => live,
             None => Live::start(&self.reference, self.options.limit)?,
@@ -350,15 +496,6 @@ impl Oracle {
             *slot = number::decode(tensor.dtype, &bytes);
         }
         Ok(())
-    }
-
-    pub(crate) fn checkers_ref(&self) -> &Checkers {
-        &self.checkers
-    }
-
-    /// The task's own checkers.
-    pub fn checkers(&self) -> Arc<Checkers> {
-        Arc::clone(&self.checkers)
     }
 }
 

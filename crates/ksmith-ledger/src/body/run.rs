@@ -15,7 +15,7 @@ pub struct RunOpened {
     pub run: String,
     /// Version of the tool that writes.
     pub tool: String,
-    /// The command line, as the user gave it.
+    /// The command line: the program by name only, files as seen from where it ran.
     pub command: Vec<String>,
     /// Name of the task.
     pub task: String,

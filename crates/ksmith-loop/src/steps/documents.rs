@@ -124,7 +124,7 @@ impl Session<'_> {
         Ok(DraftFacts {
             instance: self.instance.id(),
             task: self.task_argument.clone(),
-            goal: contract.performance.goal,
+            goal: contract.performance.goal.on(self.backend),
             machine: opened
                 .map(|opened| {
                     vec![

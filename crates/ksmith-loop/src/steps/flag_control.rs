@@ -35,8 +35,8 @@ const FLAG_SETS: [&[&str]; 6] = [
     ],
 ];
 
-/// The same for device code.
-const DEVICE_FLAG_SETS: [&[&str]; 2] = [&["--use_fast_math"], &["--extra-device-vectorization"]];
+/// The same for device code, where the compiler has fewer switches and always optimises.
+const DEVICE_FLAG_SETS: [&[&str]; 2] = [&["--use_fast_math", "--restrict"], &["--restrict"]];
 
 impl Session<'_> {
     pub(crate) fn propose_flag_control(&mut self) -> Result<(), RunError> {

@@ -133,7 +133,7 @@ impl Session<'_> {
             change: String::new(),
             source: files.into_iter().map(|file| (file.path, file.text)).collect(),
             evidence: json!({
-                "goal": self.instance.task().contract().performance.goal,
+                "goal": self.instance.task().contract().performance.goal.on(self.backend),
                 "goal_met": self.meets_goal(),
                 "champion": champion.map(|champion| &champion.proposed.candidate),
                 "over_baseline": self.memory.over_baseline(),

@@ -13,7 +13,9 @@ use crate::expr::Expr;
 use crate::{DType, Fill};
 
 pub use budget::Budget;
-pub use policy::{Correctness, Environment, Lane, NonFinite, Performance, Policy, Protocol, Repeat, Stop};
+pub use policy::{
+    Correctness, Environment, Goals, Lane, NonFinite, Performance, Policy, Protocol, Repeat, Stop,
+};
 pub use tensor::{Compare, Domain, Input, Output, Overflow, Scalar, ScalarSource, TypeName};
 
 /// A whole contract. Relative paths are relative to the task's folder.
@@ -156,6 +158,9 @@ pub struct Reference {
     pub entry: String,
     /// Threads it may use; default 1.
     pub threads: u32,
+    /// Folder with the same reference as device code, in the form of a candidate; used for large shapes of backend
+    /// `cuda`, after it has agreed with `source` at small ones.
+    pub cuda: Option<PathBuf>,
 }
 
 /// A program that writes inputs which depend on each other.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::Backend;
 use crate::DType;
 
 /// When a run stops.
@@ -55,12 +56,41 @@ impl Protocol {
     }
 }
 
+/// Time ratio to the baseline that counts as success, by backend: baselines of different backends leave different room.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Goals {
+    /// On the CPU.
+    pub cpu: f64,
+    /// On a CUDA device.
+    pub cuda: f64,
+}
+
+impl Goals {
+    /// The goal of one backend.
+    pub fn on(self, backend: Backend) -> f64 {
+        match backend {
+            Backend::Cpu => self.cpu,
+            Backend::Cuda => self.cuda,
+        }
+    }
+}
+
+impl std::fmt::Display for Goals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.cpu == self.cuda {
+            write!(f, "{}", self.cpu)
+        } else {
+            write!(f, "{} (cpu) and {} (cuda)", self.cpu, self.cuda)
+        }
+    }
+}
+
 /// Goal and protocol.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Performance {
     /// Time ratio to the baseline that counts as success.
-    pub goal: f64,
+    pub goal: Goals,
     /// When the run stops.
     pub stop: Stop,
     /// Slowdown allowed per workload.

@@ -176,6 +176,63 @@ impl JsonSchema for DTypes {
     }
 }
 
+/// One number for all backends, or one per backend.
+#[derive(Debug, Clone)]
+pub(crate) enum PerBackend {
+    All(f64),
+    Each(BackendNumbers),
+}
+
+/// A number per backend.
+#[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BackendNumbers {
+    /// On the CPU.
+    pub(crate) cpu: Option<At<f64>>,
+    /// On a CUDA device.
+    pub(crate) cuda: Option<At<f64>>,
+}
+
+impl<'de> Deserialize<'de> for PerBackend {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = PerBackend;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, or a table from backend to a number")
+            }
+
+            fn visit_i64<E: Error>(self, value: i64) -> Result<PerBackend, E> {
+                Ok(PerBackend::All(value as f64))
+            }
+
+            fn visit_f64<E: Error>(self, value: f64) -> Result<PerBackend, E> {
+                Ok(PerBackend::All(value))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<PerBackend, A::Error> {
+                BackendNumbers::deserialize(MapAccessDeserializer::new(map)).map(PerBackend::Each)
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+impl JsonSchema for PerBackend {
+    fn schema_name() -> Cow<'static, str> {
+        "PerBackend".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let each = generator.subschema_for::<BackendNumbers>();
+        json_schema!({
+            "description": "A number, or a table from backend to a number.",
+            "anyOf": [{ "type": "number" }, each],
+        })
+    }
+}
+
 /// A word, or a table with details.
 #[derive(Debug, Clone)]
 pub(crate) enum TextOr<T> {

@@ -8,7 +8,7 @@ mod task;
 mod tensor;
 
 pub(crate) use at::{At, Ordered};
-pub(crate) use either::{ByteCount, DTypes, Formula, Literal, PerType, TextOr};
+pub(crate) use either::{ByteCount, DTypes, Formula, Literal, PerBackend, PerType, TextOr};
 pub(crate) use errors::translate;
 pub(crate) use parse::{FamilyDocument, FamilyFill, ParsedTask, parse_task};
 pub(crate) use task::*;

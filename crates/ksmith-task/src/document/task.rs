@@ -3,7 +3,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{At, ByteCount, DTypes, Formula, InputDocument, Ordered, OutputDocument, ScalarDocument, TextOr};
+use super::{
+    At, ByteCount, DTypes, Formula, InputDocument, Ordered, OutputDocument, PerBackend, ScalarDocument,
+    TextOr,
+};
 use crate::DType;
 use crate::contract::{Backend, Lane, NonFinite, PeerKind, Phase, Repeat, Stop};
 
@@ -98,6 +101,8 @@ pub(crate) struct ReferenceDocument {
     pub(crate) entry: Option<At<String>>,
     /// Threads it may use; default 1.
     pub(crate) threads: Option<At<u32>>,
+    /// Folder with the same in float64 device code and its launch plan, for large shapes.
+    pub(crate) cuda: Option<At<String>>,
 }
 
 /// A program that writes coupled inputs.
@@ -231,8 +236,8 @@ pub(crate) struct PeerDocument {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Performance")]
 pub(crate) struct PerformanceDocument {
-    /// Time ratio to the baseline that counts as success.
-    pub(crate) goal: At<f64>,
+    /// Time ratio to the baseline that counts as success: a number, or one per backend.
+    pub(crate) goal: At<PerBackend>,
     /// When the run stops; default `budget`.
     pub(crate) stop: Option<Stop>,
     /// Slowdown allowed per workload; default 0.02.

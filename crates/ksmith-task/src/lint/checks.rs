@@ -104,6 +104,14 @@ fn files(task: &Task, findings: &mut Vec<Finding>) {
             }
         }
     }
+    if let Some(folder) = &reference.cuda {
+        let wrong = |what: String| Finding::error("reference.cuda", what);
+        match Candidate::load(task.dir().join(folder)) {
+            Ok(candidate) if candidate.cuda().is_some() => {}
+            Ok(_) => findings.push(wrong(format!("`{}` holds no device code", folder.display()))),
+            Err(error) => findings.push(wrong(format!("`{}`: {error}", folder.display()))),
+        }
+    }
     if let Some(generator) = &contract.generator
         && let Some(text) = read(task, &generator.source, "generator.source", findings)
         && !mentions(&text, &generator.entry)

@@ -45,6 +45,7 @@ pub(crate) fn resolve(path: &Path, text: &str, parsed: &ParsedTask) -> Result<Co
     context.check_generator(&document.inputs, generator.is_some())?;
     let hidden = context.hidden(&document.hidden, &inputs, &axes)?;
     let workloads = context.workloads(&document.workloads, &axes)?;
+    let baselines = baseline(&context, document)?;
     Ok(Contract {
         schema: 1,
         name: document.name.value.clone(),
@@ -65,14 +66,14 @@ pub(crate) fn resolve(path: &Path, text: &str, parsed: &ParsedTask) -> Result<Co
                 .map(|value| context.expr(value))
                 .transpose()?,
         },
-        baseline: baseline(&context, document)?,
+        baseline: baselines.clone(),
         peers: context.peers(&document.peers)?,
         seeds: document
             .seeds
             .iter()
             .map(|seed| context.folder(seed))
             .collect::<Result<Vec<_>, _>>()?,
-        performance: context.performance(&document.performance)?,
+        performance: context.performance(&document.performance, &baselines)?,
         correctness: context.correctness(&document.correctness),
         budget: context.budget(&document.budget)?,
         policy: context.policy(&document.policy)?,
@@ -110,7 +111,7 @@ fn reference(
     context: &Context<'_>,
     document: &At<TextOr<crate::document::ReferenceDocument>>,
 ) -> Result<Reference, ContractError> {
-    let (source, entry, threads) = match &document.value {
+    let (source, entry, threads, cuda) = match &document.value {
         TextOr::Text(text) => (
             At {
                 span: document.span.clone(),
@@ -118,8 +119,14 @@ fn reference(
             },
             None,
             None,
+            None,
         ),
-        TextOr::Table(table) => (table.source.clone(), table.entry.as_ref(), table.threads.as_ref()),
+        TextOr::Table(table) => (
+            table.source.clone(),
+            table.entry.as_ref(),
+            table.threads.as_ref(),
+            table.cuda.as_ref(),
+        ),
     };
     if let Some(threads) = threads.filter(|threads| threads.value == 0) {
         return Err(context
@@ -130,6 +137,7 @@ fn reference(
         source: context.source(&source, &["c", "py", "cu"])?,
         entry: context.symbol(entry, "reference")?,
         threads: threads.map_or(1, |threads| threads.value),
+        cuda: cuda.map(|folder| context.folder(folder)).transpose()?,
     })
 }
 

@@ -1,17 +1,18 @@
 //! Goal, correctness, budget, policy, peers and pins.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::context::Context;
 use crate::ContractError;
 use crate::contract::{
-    Budget, Correctness, Environment, Lane, NonFinite, Peer, PeerKind, Performance, Policy, Protocol, Repeat,
-    Stop,
+    Backend, Budget, Correctness, Environment, Goals, Lane, NonFinite, Peer, PeerKind, Performance, Policy,
+    Protocol, Repeat, Stop,
 };
 use crate::document::{
-    At, BudgetDocument, CorrectnessDocument, Ordered, PeerDocument, PerformanceDocument, PolicyDocument,
-    TextOr,
+    At, BudgetDocument, CorrectnessDocument, Ordered, PeerDocument, PerBackend, PerformanceDocument,
+    PolicyDocument, TextOr,
 };
 use crate::nearest::nearest;
 
@@ -19,19 +20,56 @@ impl Context<'_> {
     pub(super) fn performance(
         &self,
         document: &At<PerformanceDocument>,
+        baselines: &BTreeMap<Backend, PathBuf>,
     ) -> Result<Performance, ContractError> {
         let number = |value: &Option<At<f64>>, default, low, high, what: &str| match value {
             Some(value) => self.within(value, low, high, what),
             None => Ok(default),
         };
         Ok(Performance {
-            goal: self.within(&document.goal, 1e-3, 1.0, "goal")?,
+            goal: self.goals(&document.goal, baselines)?,
             stop: document.stop.unwrap_or(Stop::Budget),
             max_regression: number(&document.max_regression, 0.02, 0.0, 1.0, "max_regression")?,
             min_gain: number(&document.min_gain, 0.01, 0.005, 1.0, "min_gain")?,
             protocol: self.protocol(document)?,
             data_dependent: document.data_dependent.unwrap_or(false),
             lane: document.lane.unwrap_or(Lane::Single),
+        })
+    }
+
+    /// Every backend with a baseline needs a goal.
+    fn goals(
+        &self,
+        goal: &At<PerBackend>,
+        baselines: &BTreeMap<Backend, PathBuf>,
+    ) -> Result<Goals, ContractError> {
+        let one = |value: f64, span: &std::ops::Range<usize>| {
+            let value = At {
+                span: span.clone(),
+                value,
+            };
+            self.within(&value, 1e-3, 1.0, "goal")
+        };
+        let each = match &goal.value {
+            PerBackend::All(value) => {
+                let goal = one(*value, &goal.span)?;
+                return Ok(Goals {
+                    cpu: goal,
+                    cuda: goal,
+                });
+            }
+            PerBackend::Each(each) => each,
+        };
+        let on = |backend: Backend, given: &Option<At<f64>>, other: &Option<At<f64>>| match (given, other) {
+            (Some(value), _) => one(value.value, &value.span),
+            (None, Some(other)) if !baselines.contains_key(&backend) => one(other.value, &other.span),
+            (None, _) => Err(self
+                .error(&goal.span, format!("backend `{}` has no goal", backend.name()))
+                .expected("expected one for each backend with a baseline")),
+        };
+        Ok(Goals {
+            cpu: on(Backend::Cpu, &each.cpu, &each.cuda)?,
+            cuda: on(Backend::Cuda, &each.cuda, &each.cpu)?,
         })
     }
 

@@ -13,18 +13,39 @@ use super::error::CudaError;
 use super::owner::{Buffer, BufferAccess, Owner};
 use super::plan::Launch;
 
-const SOURCE: &str = include_str!("kernels.cu");
-const NAMES: [&str; 5] = [
+/// The judge's own device code.
+pub const SOURCE: &str = concat!(include_str!("kernels.cu"), include_str!("cases.cu"));
+const NAMES: [&str; 13] = [
     "compare_real",
     "compare_whole",
     "count_other",
     "read_all",
     "nothing",
+    "copy_1",
+    "copy_2",
+    "copy_4",
+    "copy_8",
+    "draw",
+    "widen_real",
+    "widen_whole",
+    "magnitudes",
 ];
+pub(super) const READ_ALL: usize = 3;
+/// Name, place in `NAMES` and loads in flight of our own copies.
+pub(super) const COPIES: [(&str, usize, usize); 4] = [
+    ("16 bytes a thread", 5, 1),
+    ("2 x 16 bytes a thread", 6, 2),
+    ("4 x 16 bytes a thread", 7, 4),
+    ("8 x 16 bytes a thread", 8, 8),
+];
+pub(super) const DRAW: usize = 9;
+pub(super) const WIDEN_REAL: usize = 10;
+pub(super) const WIDEN_WHOLE: usize = 11;
+pub(super) const MAGNITUDES: usize = 12;
 /// Name of the kernel that does nothing, in [`Checks::cubin`].
 pub const NOTHING: &str = NAMES[4];
 /// Bytes of the result block.
-const RESULT: usize = 24;
+const RESULT: usize = 32;
 
 /// When a float element counts as right; names as in the contract.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,25 +89,16 @@ pub struct Compared {
     pub non_finite: u64,
     /// Largest finite error over bound.
     pub ratio: f64,
-}
-
-/// Times of our own kernels over the same number of bytes from cold caches, in nanoseconds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Roofs {
-    /// Half of the bytes read and written elsewhere.
-    pub copy: Vec<u64>,
-    /// All of them written.
-    pub write: Vec<u64>,
-    /// All of them read.
-    pub read: Vec<u64>,
+    /// The first element that failed, row-major.
+    pub first: Option<usize>,
 }
 
 /// Loaded kernels of the judge.
 pub struct Checks {
     cubin: Cubin,
-    functions: Vec<Function>,
-    stream: Stream,
-    result: Buffer,
+    pub(super) functions: Vec<Function>,
+    pub(super) stream: Stream,
+    pub(super) result: Buffer,
     _module: Module,
 }
 
@@ -129,44 +141,6 @@ impl Checks {
         &self.cubin
     }
 
-    /// Times our own copy, write and read of `bytes`, `calls` times each.
-    ///
-    /// # Errors
-    /// When the device fails.
-    pub fn roofs(&self, owner: &Owner, bytes: usize, calls: usize) -> Result<Roofs, CudaError> {
-        let bytes = bytes.next_multiple_of(32);
-        let (context, flush) = (owner.context(), owner.flush_buffer());
-        let from = owner.buffer(bytes, 256, BufferAccess::Input)?;
-        let to = owner.buffer(bytes, 256, BufferAccess::Output)?;
-        owner.poison(&from, 1)?;
-        context.synchronize()?;
-        let (start, end) = (context.event()?, context.event()?);
-        let timed = |work: &dyn Fn() -> Result<(), CudaError>| -> Result<Vec<u64>, CudaError> {
-            let mut times = Vec::with_capacity(calls);
-            for _ in 0..calls {
-                self.stream.fill(flush.address(), 0, flush.bytes())?;
-                self.stream.record(&start)?;
-                work()?;
-                self.stream.record(&end)?;
-                self.stream.synchronize()?;
-                times.push((f64::from(end.since(&start)?) * 1e6) as u64);
-            }
-            Ok(times)
-        };
-        let words = bytes / 16;
-        let params = [
-            address(&from),
-            (words as i64).to_le_bytes().to_vec(),
-            address(&self.result),
-        ];
-        let read = self.shape(owner, 3, words);
-        Ok(Roofs {
-            copy: timed(&|| self.stream.copy(to.address(), from.address(), bytes / 2))?,
-            write: timed(&|| self.stream.fill(to.address(), 1, bytes))?,
-            read: timed(&|| self.stream.launch(&self.functions[3], &read, &params))?,
-        })
-    }
-
     /// Compares `count` float elements with float64 expectations.
     ///
     /// # Errors
@@ -180,14 +154,8 @@ impl Checks {
         scale: Option<&Buffer>,
         count: usize,
     ) -> Result<Option<Compared>, CudaError> {
-        let kind: i32 = match rule.dtype {
-            DType::F64 => 0,
-            DType::F32 => 1,
-            DType::F16 => 2,
-            DType::Bf16 => 3,
-            DType::F8e4m3 => 4,
-            DType::F8e5m2 => 5,
-            DType::I64 | DType::I32 | DType::I16 | DType::I8 | DType::U8 | DType::Bool => return Ok(None),
+        let Some(kind) = real_kind(rule.dtype) else {
+            return Ok(None);
         };
         if got.bytes() < count * rule.dtype.bytes()
             || [Some(want), scale]
@@ -222,15 +190,8 @@ impl Checks {
         want: &Buffer,
         count: usize,
     ) -> Result<Option<Compared>, CudaError> {
-        let kind: i32 = match dtype {
-            DType::I64 => 0,
-            DType::I32 => 1,
-            DType::I16 => 2,
-            DType::I8 => 3,
-            DType::U8 | DType::Bool => 4,
-            DType::F64 | DType::F32 | DType::F16 | DType::Bf16 | DType::F8e4m3 | DType::F8e5m2 => {
-                return Ok(None);
-            }
+        let Some(kind) = whole_kind(dtype) else {
+            return Ok(None);
         };
         if got.bytes() < count * dtype.bytes() || want.bytes() < 8 * count {
             return Ok(None);
@@ -273,7 +234,7 @@ impl Checks {
         Ok(intact)
     }
 
-    fn shape(&self, owner: &Owner, kernel: usize, count: usize) -> Launch {
+    pub(super) fn shape(&self, owner: &Owner, kernel: usize, count: usize) -> Launch {
         let most = owner.facts().sm_count.unsigned_abs() as usize * 8;
         Launch {
             kernel,
@@ -286,7 +247,8 @@ impl Checks {
         }
     }
 
-    fn launch(
+    /// Launches a kernel that counts into the result block.
+    pub(super) fn launch(
         &self,
         owner: &Owner,
         kernel: usize,
@@ -310,10 +272,50 @@ impl Checks {
             values: word(0),
             non_finite: word(8),
             ratio: f64::from_bits(word(16)),
+            first: usize::try_from(!word(24)).ok().filter(|_| word(24) != 0),
         })
+    }
+
+    /// Launches a kernel over `count` elements and waits for it.
+    pub(super) fn work(
+        &self,
+        owner: &Owner,
+        kernel: usize,
+        params: &[Vec<u8>],
+        count: usize,
+    ) -> Result<(), CudaError> {
+        owner.context().synchronize()?;
+        let launch = self.shape(owner, kernel, count);
+        self.stream.launch(&self.functions[kernel], &launch, params)?;
+        self.stream.synchronize()
     }
 }
 
-fn address(buffer: &Buffer) -> Vec<u8> {
+/// What the kernels call a float type.
+pub(super) fn real_kind(dtype: DType) -> Option<i32> {
+    match dtype {
+        DType::F64 => Some(0),
+        DType::F32 => Some(1),
+        DType::F16 => Some(2),
+        DType::Bf16 => Some(3),
+        DType::F8e4m3 => Some(4),
+        DType::F8e5m2 => Some(5),
+        DType::I64 | DType::I32 | DType::I16 | DType::I8 | DType::U8 | DType::Bool => None,
+    }
+}
+
+/// What the kernels call an integer type.
+pub(super) fn whole_kind(dtype: DType) -> Option<i32> {
+    match dtype {
+        DType::I64 => Some(0),
+        DType::I32 => Some(1),
+        DType::I16 => Some(2),
+        DType::I8 => Some(3),
+        DType::U8 | DType::Bool => Some(4),
+        DType::F64 | DType::F32 | DType::F16 | DType::Bf16 | DType::F8e4m3 | DType::F8e5m2 => None,
+    }
+}
+
+pub(super) fn address(buffer: &Buffer) -> Vec<u8> {
     buffer.address().to_le_bytes().to_vec()
 }

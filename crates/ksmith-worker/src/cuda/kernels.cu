@@ -1,8 +1,8 @@
 // The judge's own device code: comparisons and counts, in float64, in the judge's own context.
 //
 // Compiled with --fmad=false, so that a bound is rounded as on the host. One result block is shared by all threads:
-// elements outside the tolerance, elements that are not finite where they should be (or the other way round), and the
-// bits of the largest error over bound.
+// elements outside the tolerance, elements that are not finite where they should be (or the other way round), the bits
+// of the largest error over bound, and the complement of the first failing place.
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -14,6 +14,7 @@ struct Result {
     u64 value;
     u64 non_finite;
     u64 ratio;
+    u64 not_first;
 };
 
 struct Rule {
@@ -110,6 +111,7 @@ extern "C" __global__ void compare_real(const u8 *got, const double *want, const
         int verdict = judge(rule, out, wanted, size);
         value += verdict == 1;
         non_finite += verdict == 2;
+        if (verdict) atomicMax(&result->not_first, ~(u64)i);
         double ratio = fabs(out - wanted) / (rule.atol + rule.rtol * fabs(wanted) + rule.ctol * size);
         if (finite(ratio)) worst = fmax(worst, ratio);
     }
@@ -123,13 +125,16 @@ extern "C" __global__ void compare_whole(const u8 *got, const void *want, i64 co
     u64 value = 0;
     for (i64 i = blockIdx.x * (i64)blockDim.x + threadIdx.x; i < count; i += gridDim.x * (i64)blockDim.x) {
         i64 out = whole(kind, got, i);
+        bool wrong;
         if (slack < 0.0) {
-            value += out != ((const i64 *)want)[i];
+            wrong = out != ((const i64 *)want)[i];
         } else {
             double wanted = ((const double *)want)[i];
             if (wanted == wanted) wanted = fmin(fmax(wanted, least), most);
-            value += !(fabs((double)out - wanted) <= slack);
+            wrong = !(fabs((double)out - wanted) <= slack);
         }
+        value += wrong;
+        if (wrong) atomicMax(&result->not_first, ~(u64)i);
     }
     add(result, value, 0, 0.0);
 }
@@ -153,5 +158,21 @@ extern "C" __global__ void read_all(const uint4 *words, i64 count, Result *resul
     }
     if (sum == 0x9e3779b9u) result->value = sum;
 }
+
+// Copies 16 bytes at a time; each thread has `N` loads in flight before its first store.
+template <int N> __device__ void copy(const uint4 *from, uint4 *to, i64 count)
+{
+    i64 first = blockIdx.x * (i64)blockDim.x * N + threadIdx.x;
+    uint4 words[N];
+    for (int n = 0; n < N; n++)
+        if (first + n * (i64)blockDim.x < count) words[n] = from[first + n * (i64)blockDim.x];
+    for (int n = 0; n < N; n++)
+        if (first + n * (i64)blockDim.x < count) to[first + n * (i64)blockDim.x] = words[n];
+}
+
+extern "C" __global__ void copy_1(const uint4 *from, uint4 *to, i64 count) { copy<1>(from, to, count); }
+extern "C" __global__ void copy_2(const uint4 *from, uint4 *to, i64 count) { copy<2>(from, to, count); }
+extern "C" __global__ void copy_4(const uint4 *from, uint4 *to, i64 count) { copy<4>(from, to, count); }
+extern "C" __global__ void copy_8(const uint4 *from, uint4 *to, i64 count) { copy<8>(from, to, count); }
 
 extern "C" __global__ void nothing() {}

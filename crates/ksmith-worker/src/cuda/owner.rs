@@ -197,6 +197,13 @@ impl Owner {
         self.context.download(buffer.address(), &mut into[..length])
     }
 
+    /// Reads as many bytes as `into` holds, from byte `from` of a buffer on; fewer at its end.
+    pub fn read_part(&self, buffer: &Buffer, from: usize, into: &mut [u8]) -> Result<(), CudaError> {
+        let length = into.len().min(buffer.bytes.saturating_sub(from));
+        self.context
+            .download(buffer.address() + from as u64, &mut into[..length])
+    }
+
     /// Fills the whole of a buffer's memory, slack included, with one byte.
     pub fn poison(&self, buffer: &Buffer, value: u8) -> Result<(), CudaError> {
         self.context

@@ -40,11 +40,25 @@ pub(crate) fn signing_key() -> Option<PathBuf> {
     )
 }
 
-/// The command line as the user gave it.
+/// The command line for the record: the program by its name only, files that are there as seen from here.
 pub(crate) fn command() -> Vec<String> {
-    std::env::args_os()
-        .map(|arg| arg.to_string_lossy().into_owned())
-        .collect()
+    let mut arguments = std::env::args_os();
+    let program = arguments.next().map(PathBuf::from).unwrap_or_default();
+    let name = program
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let shown = |argument: std::ffi::OsString| {
+        let path = std::path::Path::new(&argument);
+        let path = if path.is_absolute() {
+            ksmith_loop::relative_to(&home(), path)
+        } else {
+            path.to_owned()
+        };
+        path.to_string_lossy().into_owned()
+    };
+    std::iter::once(name).chain(arguments.map(shown)).collect()
 }
 
 /// Where private toolchains are kept: `$XDG_DATA_HOME/ksmith`, else below `~/.local/share`, else `.ksmith`.

@@ -8,39 +8,21 @@ use ksmith_worker::cuda::{Cache, Timing};
 
 use super::laid::GUARDED;
 use super::{Remote, ours};
-use crate::gates::runner::{RunnerError, Setup, Shown};
+use crate::cases::Case;
+use crate::gates::runner::{RunnerError, Setup};
 use crate::reference::Checkers;
 
 impl Remote {
     /// Lays a case out in a slot of its own, for lanes that run several at once.
-    pub(crate) fn fill_slot(&mut self, slot: usize, shown: &Shown, setup: Setup) -> Result<(), RunnerError> {
-        self.lay_out_in(slot, &shown.case, setup.edge, &|_| GUARDED)?;
-        self.refill_slot(slot, shown, setup)
+    pub(crate) fn fill_slot(&mut self, slot: usize, case: &Case, setup: Setup) -> Result<(), RunnerError> {
+        self.lay_out_in(slot, case, setup.edge, &|_| GUARDED)?;
+        self.refill_slot(slot, case, setup)
     }
 
     /// Inputs and poison of a slot once more.
-    pub(crate) fn refill_slot(
-        &mut self,
-        slot: usize,
-        shown: &Shown,
-        setup: Setup,
-    ) -> Result<(), RunnerError> {
+    pub(crate) fn refill_slot(&mut self, slot: usize, case: &Case, setup: Setup) -> Result<(), RunnerError> {
         self.current = slot;
-        match &shown.resident {
-            Some(resident) => {
-                let laid = self.laid()?;
-                for index in 0..laid.inputs {
-                    if let (Some(to), Some(from)) = (laid.input(index), resident.input(index)) {
-                        ours(self.device.owner.copy(to, from))?;
-                    }
-                }
-            }
-            None => {
-                for (index, storage) in shown.case.storage.iter().enumerate() {
-                    self.rewrite(index, storage)?;
-                }
-            }
-        }
+        self.reveal(case)?;
         self.fill(setup.poison)
     }
 
@@ -64,14 +46,14 @@ impl Remote {
     pub(crate) fn verify_slot(
         &mut self,
         slot: usize,
-        shown: &Shown,
+        case: &Case,
         checkers: &Checkers,
     ) -> Result<Option<&'static str>, RunnerError> {
         self.current = slot;
-        let bound = &shown.case.spec.bound;
-        let Some(resident) = &shown.resident else {
+        let bound = &case.spec.bound;
+        let Some(resident) = &case.resident else {
             let outputs = self.read(bound)?;
-            let judgement = crate::gates::judgement::judge(&shown.case, &outputs, checkers)
+            let judgement = crate::gates::judgement::judge(case, &outputs, checkers)
                 .map_err(|error| RunnerError::Ours(chain(&error)))?;
             return Ok(judgement
                 .failed

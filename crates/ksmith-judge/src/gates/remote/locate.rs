@@ -36,12 +36,17 @@ impl Remote {
             return Ok(None);
         };
         let laid = open.laid()?;
-        for (index, storage) in case.storage.iter().enumerate() {
+        for index in 0..laid.inputs {
             let Some(buffer) = laid.input(index) else { continue };
             let shared = laid.place[laid.inputs..].contains(&laid.place[index]);
-            let mut now = vec![0; storage.len()];
+            let mut now = vec![0; buffer.bytes()];
+            let mut before = now.clone();
             ours(self.device.owner.read(buffer, &mut now))?;
-            if !shared && now != *storage {
+            match case.resident.as_ref().and_then(|resident| resident.input(index)) {
+                Some(resident) => ours(self.device.owner.read(resident, &mut before))?,
+                None => before.clone_from(&case.storage[index]),
+            }
+            if !shared && now != before {
                 let name = &laid.buffers[laid.place[index]].0;
                 return Ok(Some(("input-write", json!({ "buffer": name, "side": "inside" }))));
             }
@@ -89,9 +94,7 @@ impl Remote {
     ) -> Result<Option<Self>, RunnerError> {
         let mut twin = Self::load(Arc::clone(&self.device), &self.plan, &self.code)?;
         twin.lay_out_in(0, case, setup.edge, room)?;
-        for (index, storage) in case.storage.iter().enumerate() {
-            twin.rewrite(index, storage)?;
-        }
+        twin.reveal(case)?;
         twin.fill(setup.poison)?;
         match twin.run(Cache::AsIs, setup.deadline) {
             Ok(_) => Ok(Some(twin)),

@@ -19,9 +19,9 @@ use ksmith_worker::cuda::{Cache, CudaError, CudaFault, KernelFacts, Timing, Work
 use serde_json::json;
 
 use self::laid::{Laid, SLOTS};
-use super::runner::{Answer, RunnerError, Setup, Shown, Timed};
+use super::runner::{Answer, RunnerError, Setup, Timed};
 use crate::cases::{Case, POISONS, gaps_untouched, gather};
-use crate::device::{Code, Device};
+use crate::device::{Code, Device, Resident};
 use crate::reference::Checkers;
 
 /// A running worker.
@@ -106,16 +106,62 @@ impl Remote {
 
     pub(in crate::gates) fn call(&mut self, case: &Case, setup: Setup) -> Result<Answer, RunnerError> {
         self.lay_out(case, setup.edge)?;
-        for (index, storage) in case.storage.iter().enumerate() {
-            self.rewrite(index, storage)?;
-        }
+        self.reveal(case)?;
         self.fill(setup.poison)?;
-        match self.answer(&case.spec.bound, setup, Cache::AsIs) {
+        let answered = match &case.resident {
+            Some(resident) => self.judged(case, resident, setup),
+            None => self.answer(&case.spec.bound, setup, Cache::AsIs),
+        };
+        match answered {
             Err(RunnerError::Device(CudaError::Fault(fault @ CudaFault::Device { .. }))) => {
                 Err(self.located(case, setup, fault))
             }
             other => other.map(|(answer, _)| answer),
         }
+    }
+
+    /// Runs the current slot and compares the outputs where they lie.
+    fn judged(
+        &mut self,
+        case: &Case,
+        resident: &Resident,
+        setup: Setup,
+    ) -> Result<(Answer, Timing), RunnerError> {
+        let bound = &case.spec.bound;
+        let timing = self.run(Cache::AsIs, setup.deadline)?;
+        self.look_at_slack()?;
+        let laid = self.laid()?;
+        let judged = ours(resident.judge(&self.device, bound, |index| laid.output(index)))?;
+        let outputs = if setup.outputs {
+            self.read(bound)?
+        } else {
+            Vec::new()
+        };
+        let answer = Answer {
+            outputs,
+            judged: Some(judged),
+            gap: None,
+            late: None,
+            call: call(timing),
+        };
+        Ok((answer, timing))
+    }
+
+    /// Writes a case's inputs into the current slot.
+    fn reveal(&mut self, case: &Case) -> Result<(), RunnerError> {
+        let Some(resident) = &case.resident else {
+            for (index, storage) in case.storage.iter().enumerate() {
+                self.rewrite(index, storage)?;
+            }
+            return Ok(());
+        };
+        let laid = self.laid()?;
+        for index in 0..laid.inputs {
+            if let (Some(to), Some(from)) = (laid.input(index), resident.input(index)) {
+                ours(self.device.owner.copy(to, from))?;
+            }
+        }
+        Ok(())
     }
 
     pub(in crate::gates) fn again(
@@ -143,35 +189,26 @@ impl Remote {
     /// Times one case from cold caches and verifies the whole answer.
     pub(in crate::gates) fn timed(
         &mut self,
-        shown: &Shown,
+        case: &Case,
         setup: Setup,
         checkers: &Checkers,
     ) -> Result<Result<Timed, &'static str>, RunnerError> {
-        let bound = &shown.case.spec.bound;
-        self.lay_out(&shown.case, setup.edge)?;
-        let Some(resident) = &shown.resident else {
-            for (index, storage) in shown.case.storage.iter().enumerate() {
-                self.rewrite(index, storage)?;
-            }
-            self.fill(setup.poison)?;
+        let bound = &case.spec.bound;
+        self.lay_out(case, setup.edge)?;
+        self.reveal(case)?;
+        self.fill(setup.poison)?;
+        let Some(resident) = &case.resident else {
             let (answer, timing) = self.answer(bound, setup, Cache::Cold)?;
             if answer.gap.is_some() {
                 return Ok(Err("gap-write"));
             }
-            let judgement = crate::gates::judgement::judge(&shown.case, &answer.outputs, checkers)
+            let judgement = crate::gates::judgement::judge(case, &answer.outputs, checkers)
                 .map_err(|error| RunnerError::Ours(chain(&error)))?;
             if let Some((_, outcome)) = &judgement.failed {
                 return Ok(Err(outcome.cause.map_or("wrong-value", |cause| cause.code())));
             }
             return Ok(Ok(time(timing)));
         };
-        let laid = self.laid()?;
-        for index in 0..laid.inputs {
-            if let (Some(to), Some(from)) = (laid.input(index), resident.input(index)) {
-                ours(self.device.owner.copy(to, from))?;
-            }
-        }
-        self.fill(setup.poison)?;
         let timing = self.run(Cache::Cold, setup.deadline)?;
         let laid = self.laid()?;
         for (index, tensor) in bound.outputs().enumerate() {
@@ -235,14 +272,10 @@ impl Remote {
         }
         let answer = Answer {
             outputs,
+            judged: None,
             gap,
             late: None,
-            call: Call {
-                ns: timing.event_ns,
-                judge_preempted: false,
-                worker_preempted: false,
-                early: Vec::new(),
-            },
+            call: call(timing),
         };
         Ok((answer, timing))
     }
@@ -292,6 +325,15 @@ const SIDES: [&str; 2] = ["before", "after"];
 /// A failure in the judge's own context says nothing about the candidate.
 fn ours<T>(result: Result<T, CudaError>) -> Result<T, RunnerError> {
     result.map_err(|error| RunnerError::Ours(chain(&error)))
+}
+
+fn call(timing: Timing) -> Call {
+    Call {
+        ns: timing.event_ns,
+        judge_preempted: false,
+        worker_preempted: false,
+        early: Vec::new(),
+    }
 }
 
 fn time(timing: Timing) -> Timed {
