@@ -10,8 +10,8 @@ use ksmith_task::chain;
 
 use super::context::{Built, End, blamed};
 use super::measure::deadline;
-use super::runner::{Runner, RunnerError, Setup, Shown, WorkerOptions};
-use crate::cases::{CaseSpec, Plan};
+use super::runner::{Runner, RunnerError, Setup, WorkerOptions};
+use crate::cases::{Case, CaseSpec, Plan};
 use crate::codes::code;
 use crate::judge::{Halt, JudgeError};
 use crate::reference::{Checkers, Oracle};
@@ -56,7 +56,7 @@ impl Side {
     /// Runs a lane; an arm that fails runs no further one.
     fn lane(
         &mut self,
-        cases: &[Shown],
+        cases: &[Case],
         limit: Duration,
         checkers: &Checkers,
     ) -> Result<Option<f64>, JudgeError> {
@@ -76,14 +76,14 @@ impl Side {
 /// The median time of a worker's calls in nanoseconds, without the first; the inner error is the cause of a wrong answer.
 fn lane(
     runner: &mut Runner,
-    cases: &[Shown],
+    cases: &[Case],
     limit: Duration,
     checkers: &Checkers,
 ) -> Result<Result<f64, &'static str>, RunnerError> {
     let mut times = Vec::with_capacity(cases.len());
-    for (number, shown) in cases.iter().enumerate() {
-        let setup = Setup::new(&shown.case.spec.bound).deadline(limit);
-        match runner.timed(shown, setup, checkers)? {
+    for (number, case) in cases.iter().enumerate() {
+        let setup = Setup::new(&case.spec.bound).deadline(limit);
+        match runner.timed(case, setup, checkers)? {
             Ok(timed) if number > 0 => times.push(timed.ns as f64),
             Ok(_) => {}
             Err(cause) => return Ok(Err(cause)),
@@ -176,7 +176,7 @@ impl Beside<'_> {
     }
 
     /// Fresh cases for one round: one that warms up, then those that are timed. All arms see the same.
-    fn cases(&mut self, workload: usize, round: u32) -> Result<Vec<Shown>, JudgeError> {
+    fn cases(&mut self, workload: usize, round: u32) -> Result<Vec<Case>, JudgeError> {
         let common = &self.workloads[workload];
         let lane = u64::from(common.calls.clamp(1, CALLS)) + 1;
         let first = FIRST_CASE + u64::from(round) * lane;
