@@ -86,7 +86,7 @@ pub(crate) fn block(fill: &Fill, target: &Target<'_>, key: &Key, index: usize) -
     let mut values = vec![0.0; count];
     law.fill(&words, &mut values);
     for value in &mut values {
-        *value = domain::settle(*value, target);
+        *value = domain::settle(*value, target.dtype, target.domain.as_ref());
     }
     let mut bytes = vec![0; count * target.dtype.bytes()];
     if target.dtype.is_float() {
