@@ -129,7 +129,7 @@ fn purpose(gate: Gate) -> &'static str {
             "Two different poisons in the outputs: every element is written, none depends on the poison."
         }
         Gate::Depends => {
-            "One input element changes at the same address: outputs follow exactly where the reference does."
+            "One input element changes at the same address, or two change places: outputs follow exactly where the reference does."
         }
         Gate::Precision => {
             "The error against float64 is at most half of the tolerance, or 1.5 times the baseline's."
@@ -138,7 +138,9 @@ fn purpose(gate: Gate) -> &'static str {
             "AddressSanitizer, UndefinedBehaviorSanitizer and, with threads, ThreadSanitizer at small shapes."
         }
         Gate::Bench => "The paired bench itself: are its figures fit for a statement?",
-        Gate::PostBench => "The outputs of every timed call.",
+        Gate::PostBench => {
+            "The outputs of every timed call, and of the contract's probes once the process is old."
+        }
         Gate::Floor => "No kernel is faster than moving its bytes.",
         Gate::Clocks => {
             "Independent clocks agree: CPU time of the whole group, and the slope over several inputs."

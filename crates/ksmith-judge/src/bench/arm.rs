@@ -92,6 +92,12 @@ pub trait Arm {
         Ok(None)
     }
 
+    /// Shows the worker contents of unusual kinds, untimed, and verifies them: called when a set's rounds are over, so that
+    /// the worker is as old as it gets.
+    fn late(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+
     /// Lets the worker run: called before the first call of a lane.
     fn wake(&mut self) -> Result<(), Fault> {
         Ok(())

@@ -142,6 +142,11 @@ pub(crate) fn run_set<H: Host>(
     record.device.extend(host.sample());
     let ended = rounds(host, plan, &mut arms, order, &mut windows, calibration, record);
     record.device.extend(host.sample());
+    let ended = ended.and_then(|()| {
+        // Only the candidate is asked: it is the one that is judged.
+        let mut candidates = arms.iter_mut().filter(|running| running.role == Role::Candidate);
+        candidates.try_for_each(|running| running.awake(host, |arm, _| arm.late()))
+    });
     for mut running in arms {
         let cpu = running.arm.cpu_time();
         running.clocks.cpu_ns = cpu

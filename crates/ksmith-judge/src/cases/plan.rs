@@ -175,6 +175,40 @@ impl<'a> Plan<'a> {
         }
     }
 
+    /// The contract's probes without axes of their own, at these shapes in turn.
+    fn free_probes(
+        &self,
+        shapes: &[Arc<Bound>],
+        stream: &str,
+        decisions: &mut Stream,
+    ) -> Result<Vec<CaseSpec>, JudgeError> {
+        if shapes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let free = self.limits().probes.iter().filter(|probe| probe.axes.is_empty());
+        let start = decisions.below(shapes.len() as u64) as usize;
+        free.enumerate()
+            .map(|(number, probe)| {
+                let bound = &shapes[(start + number) % shapes.len()];
+                let fills = override_fills(bound, &probe.fills, dev_fills(bound))?;
+                Ok(self.case(bound, fills, stream, number as u64))
+            })
+            .collect()
+    }
+
+    /// What a worker is shown at its timed shapes once it is old: the contract's probes, and rows of mixed kind.
+    pub(crate) fn late_probes(&self, shapes: &[Arc<Bound>]) -> Result<Vec<CaseSpec>, JudgeError> {
+        let mut decisions = self.decisions("late probes");
+        let mut cases = self.free_probes(shapes, "late probe", &mut decisions)?;
+        cases.extend(
+            shapes
+                .iter()
+                .enumerate()
+                .map(|(number, bound)| self.case(bound, mixed_fills(bound), "late mixed", number as u64)),
+        );
+        Ok(cases)
+    }
+
     pub(crate) fn instance(&self) -> &Instance {
         self.instance
     }
@@ -308,18 +342,12 @@ impl<'a> Plan<'a> {
             let bound = bind(self.instance, &workload.name, &workload.axes)?;
             cases.push(self.case(&bound, mixed_fills(&bound), "mixed", number as u64));
         }
-        // Every probe without axes of its own also runs at a dev shape, one after the other in turn.
-        let free = self.limits().probes.iter().filter(|probe| probe.axes.is_empty());
-        let start = stream.below(workloads.len().max(1) as u64) as usize;
-        for (number, probe) in free.enumerate() {
-            if workloads.is_empty() {
-                break;
-            }
-            let workload = workloads[(start + number) % workloads.len()];
-            let bound = bind(self.instance, &workload.name, &workload.axes)?;
-            let fills = override_fills(&bound, &probe.fills, dev_fills(&bound))?;
-            cases.push(self.case(&bound, fills, "pressure", number as u64));
-        }
+        // Every probe without axes of its own also runs at a dev shape.
+        let dev = workloads
+            .iter()
+            .map(|workload| bind(self.instance, &workload.name, &workload.axes))
+            .collect::<Result<Vec<_>, _>>()?;
+        cases.extend(self.free_probes(&dev, "pressure", &mut stream)?);
         // Inputs that nearly repeat themselves, at small shapes and at the smallest dev shape.
         let smallest = workloads
             .iter()

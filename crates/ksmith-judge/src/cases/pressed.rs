@@ -72,6 +72,7 @@ impl Plan<'_> {
         let mut shapes: Vec<Arc<Bound>> = small.first().cloned().into_iter().collect();
         shapes.extend(turned(&wide, turn).cloned());
         cases.extend(self.padded(&shapes, cases.len(), &mut stream));
+        cases.extend(self.paired(&shapes, cases.len(), &mut stream)?);
         Ok(cases)
     }
 

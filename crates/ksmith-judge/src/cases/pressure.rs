@@ -40,6 +40,14 @@ pub(crate) enum Pressure {
     Vast,
     /// One element per row near ±1e30.
     VastElements,
+    /// Each row of one sign, all between an eighth and a half of the dtype's largest value.
+    Edges,
+    /// One element per row above a flat background, so far below it that many small terms decide.
+    Plateau,
+    /// Each row of one sign, one element 2^4 to 2^28 times the others.
+    Dominant,
+    /// Each row's own values, its largest at places of one residue modulo a power of two.
+    Striped,
 }
 
 /// How far a pressure's result is held against a candidate.
@@ -53,7 +61,7 @@ pub(crate) enum Tier {
 
 impl Pressure {
     /// All of them.
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Zeros,
         Self::SomeZeros,
         Self::Subnormals,
@@ -67,11 +75,15 @@ impl Pressure {
         Self::FarEnds,
         Self::Vast,
         Self::VastElements,
+        Self::Edges,
+        Self::Plateau,
+        Self::Dominant,
+        Self::Striped,
     ];
 
     pub(crate) fn tier(self) -> Tier {
         match self {
-            Self::Vast | Self::VastElements => Tier::Beyond,
+            Self::Vast | Self::VastElements | Self::Edges => Tier::Beyond,
             _ => Tier::Plain,
         }
     }
@@ -90,6 +102,12 @@ const VAST: i32 = 99;
 const VAST_END: f64 = 1e29;
 /// Rows are scaled by at most two to this power, either way.
 const AMPLITUDE: u64 = 20;
+/// Depths of a plateau below its peak.
+const DEPTHS: (f64, f64) = (1.0, 40.0);
+/// Spread of a plateau.
+const FLATNESS: f64 = 1.0 / 64.0;
+/// Powers of two between a dominant element and the others: in half of the rows where single precision loses them.
+const DOMINANCE: (f64, f64, f64) = (4.0, 24.0, 28.0);
 
 /// The values of `tensor` under a pressure; `None` where the input does not take it.
 pub(crate) fn press(
@@ -157,6 +175,18 @@ pub(crate) fn press(
                 row[place] = sign * end * (1.0 + stream.unit());
             }
         }
+        Pressure::Edges if vouches(rule.domain) => edges(&mut values, &target, stream)?,
+        Pressure::Plateau if !bounded => {
+            values
+                .chunks_mut(row)
+                .for_each(|row| plateau(row, &target, stream));
+        }
+        Pressure::Dominant if !bounded => {
+            values
+                .chunks_mut(row)
+                .for_each(|row| dominant(row, &target, stream));
+        }
+        Pressure::Striped => values.chunks_mut(row).for_each(|row| striped(row, stream)),
         _ => return None,
     }
     values
@@ -166,7 +196,7 @@ pub(crate) fn press(
 }
 
 /// Inputs with structure of their own stay as they are: a change would break what the contract promises.
-pub(super) fn takes_pressure(fill: &Fill) -> bool {
+pub(crate) fn takes_pressure(fill: &Fill) -> bool {
     !matches!(
         fill,
         Fill::Generator
@@ -190,7 +220,7 @@ fn vouches(domain: Option<Domain>) -> bool {
 }
 
 /// A power of two that leaves a quarter of the dtype's exponents to the arithmetic.
-fn limited(dtype: DType, wanted: i32) -> i32 {
+pub(super) fn limited(dtype: DType, wanted: i32) -> i32 {
     wanted.min((libm::log2(number::largest(dtype)) / 4.0) as i32)
 }
 
@@ -277,6 +307,104 @@ fn far_ends(values: &mut [f64], domain: Domain, target: &Target<'_>, stream: &mu
             .for_each(|value| *value = high - vast * (1.0 + stream.unit())),
         // Both sides open: that is `Up`.
         (None, None) => {}
+    }
+}
+
+/// One sign per row; `None` where the domain ends before half of the largest value.
+fn edges(values: &mut [f64], target: &Target<'_>, stream: &mut Stream) -> Option<()> {
+    let largest = number::largest(target.dtype);
+    let ends = [-largest / 2.0, largest / 2.0];
+    if !ends.iter().all(|end| holds(target.domain, *end)) {
+        return None;
+    }
+    for row in values.chunks_mut(target.row().max(1)) {
+        let end = ends[stream.below(2) as usize];
+        row.iter_mut()
+            .for_each(|value| *value = end * (0.25 + 0.75 * stream.unit()));
+    }
+    Some(())
+}
+
+/// The place of the one element that differs: the first in half of the rows.
+fn special(row: &[f64], stream: &mut Stream) -> usize {
+    match stream.below(2) {
+        0 => 0,
+        _ => stream.below(row.len() as u64) as usize,
+    }
+}
+
+/// Depths are log-uniform; in half of the rows `exp` of one lies near the unit roundoff, where each term vanishes beside
+/// the peak and all of them together do not.
+fn plateau(row: &mut [f64], target: &Target<'_>, stream: &mut Stream) {
+    if row.len() < 2 {
+        return;
+    }
+    let place = special(row, stream);
+    let (least, most) = DEPTHS;
+    let depth = match target.dtype.unit_roundoff() {
+        Some(unit) if stream.below(2) == 0 => 4.0 * stream.unit() - 1.0 - libm::log(unit),
+        _ => least * libm::pow(most / least, stream.unit()),
+    };
+    let level = row[place];
+    let (peak, flat) = if holds(target.domain, level - depth - FLATNESS) {
+        (level, level - depth)
+    } else {
+        (level + depth, level)
+    };
+    for value in row.iter_mut() {
+        *value = flat + FLATNESS * (2.0 * stream.unit() - 1.0);
+    }
+    row[place] = peak;
+}
+
+/// The others differ by up to a factor of four, so that their roundings have no common direction.
+fn dominant(row: &mut [f64], target: &Target<'_>, stream: &mut Stream) {
+    if row.len() < 2 {
+        return;
+    }
+    let place = special(row, stream);
+    let (least, single, most) = DOMINANCE;
+    let (low, high) = match stream.below(2) {
+        0 => (least, single),
+        _ => (single, most),
+    };
+    let half = ((low + (high - low) * stream.unit()) / 2.0).min(f64::from(limited(target.dtype, SHIFT)));
+    let sign = match (holds(target.domain, -1.0), holds(target.domain, 1.0)) {
+        (true, true) => [-1.0, 1.0][stream.below(2) as usize],
+        (true, false) => -1.0,
+        _ => 1.0,
+    };
+    for value in row.iter_mut() {
+        *value = sign * libm::exp2(2.0 * stream.unit() - 1.0 - half);
+    }
+    row[place] = sign * libm::exp2(half);
+}
+
+/// The same values in another order: no arithmetic gets harder, only the places are those of one lane.
+fn striped(row: &mut [f64], stream: &mut Stream) {
+    let period = 4usize << stream.below(5);
+    if row.len() <= period {
+        return;
+    }
+    let residue = stream.below(period as u64) as usize;
+    let mut sorted = row.to_vec();
+    sorted.sort_unstable_by(|one, other| other.total_cmp(one));
+    let stripe = (residue..row.len()).step_by(period);
+    let (largest, mut rest) = {
+        let rest = sorted.split_off(stripe.len());
+        (sorted, rest)
+    };
+    for at in (1..rest.len()).rev() {
+        rest.swap(at, stream.below(at as u64 + 1) as usize);
+    }
+    let (mut largest, mut rest) = (largest.into_iter(), rest.into_iter());
+    for (at, value) in row.iter_mut().enumerate() {
+        let next = if at % period == residue {
+            largest.next()
+        } else {
+            rest.next()
+        };
+        *value = next.unwrap_or(*value);
     }
 }
 
@@ -388,6 +516,101 @@ mod tests {
         };
         far_ends(&mut values, below, &target, &mut dice("below"));
         assert!(values.iter().all(|value| *value < -1e8));
+    }
+
+    fn single(domain: Option<Domain>) -> Target<'static> {
+        Target {
+            dtype: DType::F32,
+            shape: &[8, 256],
+            domain,
+        }
+    }
+
+    #[test]
+    fn edges_are_of_one_sign_and_leave_room_for_a_difference() {
+        for dtype in [DType::F64, DType::F32, DType::Bf16, DType::F16] {
+            let target = Target {
+                dtype,
+                ..single(Some(FINITE))
+            };
+            let mut values = vec![0.0; 8 * 256];
+            edges(&mut values, &target, &mut dice("edges")).unwrap();
+            let largest = number::largest(dtype);
+            for row in values.chunks(256) {
+                assert!(row.iter().all(|value| value.signum() == row[0].signum()));
+                assert!(
+                    row.iter()
+                        .all(|value| (largest / 8.0..=largest / 2.0).contains(&value.abs()))
+                );
+            }
+            assert!(values.iter().any(|value| *value < 0.0) && values.iter().any(|value| *value > 0.0));
+        }
+        let narrow = single(Some(Domain {
+            low: Some(-1e30),
+            high: Some(1e30),
+            ..FINITE
+        }));
+        assert!(edges(&mut [0.0; 256], &narrow, &mut dice("edges")).is_none());
+    }
+
+    #[test]
+    fn plateaus_lie_at_depths_where_single_terms_vanish_and_their_sum_does_not() {
+        let mut stream = dice("plateau");
+        let mut near = 0;
+        for _ in 0..400 {
+            let mut row = vec![0.5; 256];
+            plateau(&mut row, &single(None), &mut stream);
+            let peak = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let mut below: Vec<f64> = row.into_iter().filter(|value| *value < peak).collect();
+            assert_eq!(below.len(), 255);
+            below.sort_unstable_by(f64::total_cmp);
+            assert!(below[254] - below[0] <= 2.0 * FLATNESS);
+            let depth = peak - below[127];
+            assert!(depth > DEPTHS.0 - 0.1 && depth < DEPTHS.1 + 0.1);
+            near += usize::from((16.0..18.5).contains(&depth));
+        }
+        assert!(near > 80, "{near}");
+    }
+
+    #[test]
+    fn dominant_rows_are_of_one_sign_and_their_others_add_up() {
+        let positive = Domain {
+            low: Some(0.0),
+            ..FINITE
+        };
+        let mut stream = dice("dominant");
+        for domain in [None, Some(positive)] {
+            for _ in 0..100 {
+                let mut row = vec![0.5; 256];
+                dominant(&mut row, &single(domain), &mut stream);
+                assert!(row.iter().all(|value| value.signum() == row[0].signum()));
+                assert!(domain.is_none() || row[0] > 0.0);
+                let mut sizes: Vec<f64> = row.iter().map(|value| value.abs()).collect();
+                sizes.sort_unstable_by(f64::total_cmp);
+                let ratio = sizes[255] / sizes[254];
+                assert!((8.0..=f64::from(1u32 << 29)).contains(&ratio), "{ratio}");
+                assert!(sizes[254] <= 4.0 * sizes[0]);
+            }
+        }
+    }
+
+    #[test]
+    fn striped_rows_hold_their_own_values_and_their_largest_in_one_lane() {
+        let mut stream = dice("striped");
+        for _ in 0..50 {
+            let drawn: Vec<f64> = (0..300).map(|_| stream.unit()).collect();
+            let mut row = drawn.clone();
+            striped(&mut row, &mut stream);
+            let mut order: Vec<usize> = (0..row.len()).collect();
+            order.sort_unstable_by(|one, other| row[*other].total_cmp(&row[*one]));
+            // 300 places hold at least four of any residue modulo 64.
+            assert!(order[..4].iter().all(|at| at % 4 == order[0] % 4));
+            let sorted = |mut values: Vec<f64>| {
+                values.sort_unstable_by(f64::total_cmp);
+                values
+            };
+            assert_eq!(sorted(row), sorted(drawn));
+        }
     }
 
     #[test]

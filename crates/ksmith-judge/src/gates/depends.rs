@@ -1,6 +1,8 @@
-//! Gate `depends`: one input element changes at the same address; outputs follow exactly where the reference does.
+//! Gate `depends`: one input element changes at the same address, or two elements or rows change places; outputs follow
+//! exactly where the reference does.
 //!
-//! Guards against memos keyed by pointer, by sampled contents or by call count, and against state between calls.
+//! Guards against memos keyed by pointer, by sampled contents, by sums of them or by call count, and against state
+//! between calls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use super::context::{End, GateEnd, Scoring, step};
 use super::judgement::rule;
 use super::runner::Setup;
 use crate::cases::{
-    Case, POISONS, Stream, dev_fills, distribution_fills, distributions, draw_shape, storage,
+    Case, POISONS, Stream, dev_fills, distribution_fills, distributions, draw_shape, storage, takes_pressure,
 };
 use crate::codes::code;
 use crate::number::{self, Values};
@@ -116,7 +118,8 @@ pub(crate) fn depends(scoring: &mut Scoring<'_>) -> GateEnd {
     })))
 }
 
-/// Changes one element of one input so that the reference's outputs change somewhere; `None` if that does not succeed.
+/// Changes one element of one input, or the places of two of its elements or rows, so that the reference's outputs change
+/// somewhere; `None` if that does not succeed.
 fn redraw(
     scoring: &mut Scoring<'_>,
     case: &Case,
@@ -135,9 +138,14 @@ fn redraw(
     for attempt in 0..REDRAWS {
         let (input, tensor) = inputs[(change + attempt) % inputs.len()];
         let element = stream.below(tensor.len() as u64) as usize;
-        let Some(values) = replaced(case, input, tensor, element, stream) else {
-            continue;
+        // Every second pair of changes keeps the input's values and changes their places: sums of them stay equal.
+        let values = match change / 2 % 2 {
+            1 if attempt < REDRAWS / 2 => {
+                exchanged(case, input, tensor, (change + attempt).is_multiple_of(2), stream)
+            }
+            _ => replaced(case, input, tensor, element, stream),
         };
+        let Some(values) = values else { continue };
         let mut next = case.clone();
         next.inputs.values[input] = values;
         next.expected = scoring.oracle.expect(bound, &next.inputs)?;
@@ -192,6 +200,33 @@ fn replaced(
         }
     }
     Some(values)
+}
+
+/// Two elements, or two rows, of a float input change places; `None` where they are equal or their order has structure.
+fn exchanged(case: &Case, input: usize, tensor: &Tensor, rows: bool, stream: &mut Stream) -> Option<Values> {
+    let Role::Input(input_rule) = &tensor.role else {
+        return None;
+    };
+    let mut values = case.inputs.values[input].clone();
+    let Values::Real(reals) = &mut values else {
+        return None;
+    };
+    if !takes_pressure(&input_rule.fill) {
+        return None;
+    }
+    let length = match tensor.shape.last() {
+        Some(row) if rows && tensor.shape.len() > 1 => (*row).max(1),
+        _ => 1,
+    };
+    let count = (reals.len() / length) as u64;
+    let (one, other) = (stream.below(count) as usize, stream.below(count) as usize);
+    let mut moved = false;
+    for at in 0..length {
+        let (one, other) = (one * length + at, other * length + at);
+        moved |= reals[one] != reals[other];
+        reals.swap(one, other);
+    }
+    moved.then_some(values)
 }
 
 /// Whether the reference's outputs differ clearly (by more than twice the tolerance) somewhere.
@@ -273,4 +308,42 @@ fn effect(before: &Case, old: &[Vec<u8>], after: &Case, new: &[Vec<u8>]) -> Opti
         "some outputs followed the change, some did not"
     };
     (followed < wanted).then(|| End::Fail(code(Gate::Depends, "stale"), json!({ "class": class })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cases::{Key, Plan, Secret};
+    use ksmith_task::Task;
+
+    #[test]
+    fn exchanges_keep_the_values_and_change_their_places() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tasks/attention");
+        let instance = Task::load(folder).unwrap().instances().remove(0);
+        let plan = Plan::hidden(&instance, &Secret::from_bytes([9; 32]));
+        let axes = [("heads", 2), ("seq", 16), ("dim", 32)].map(|(name, size)| (name.to_owned(), size));
+        let bound = Arc::new(instance.bind(&axes.into_iter().collect()).unwrap());
+        let spec = plan.case(&bound, dev_fills(&bound), "test", 0);
+        let case = Case {
+            inputs: spec.draw(),
+            spec,
+            storage: Vec::new(),
+            expected: Vec::new(),
+        };
+        let mut stream = Key::new(&Secret::dev(), "depends", 0, "exchange").block(0);
+        let tensor = bound.inputs().next().unwrap();
+        let reals = |values: &Values| (0..values.len()).map(|at| values.real(at)).collect::<Vec<f64>>();
+        let before = reals(&case.inputs.values[0]);
+        let sorted = |mut values: Vec<f64>| {
+            values.sort_unstable_by(f64::total_cmp);
+            values
+        };
+        for (rows, places) in [(false, 2), (true, 64)] {
+            let after = (0..REDRAWS).find_map(|_| exchanged(&case, 0, tensor, rows, &mut stream));
+            let after = reals(&after.unwrap());
+            let moved = before.iter().zip(&after).filter(|(old, new)| old != new).count();
+            assert_eq!(moved, places);
+            assert_eq!(sorted(before.clone()), sorted(after));
+        }
+    }
 }

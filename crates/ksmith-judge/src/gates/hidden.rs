@@ -13,7 +13,7 @@ use serde_json::json;
 use super::context::{End, GateEnd, Scoring, step};
 use super::pressure::pressures;
 use super::runner::Setup;
-use crate::cases::{CaseSpec, InputFill, bind, dev_fills};
+use crate::cases::{CaseSpec, InputFill, bind, dev_fills, residues};
 use crate::judge::JudgeError;
 use crate::number::{self, Values};
 
@@ -30,8 +30,31 @@ pub(crate) fn hidden(scoring: &mut Scoring<'_>) -> GateEnd {
         scoring.ratios.push(judgement.ratio);
         scoring.hidden.push(case);
     }
+    // On a device a new layout costs more than the case; the neighbours of the workloads stand for its tails there.
+    let shapes = if scoring.backend == Backend::Cpu {
+        residues(scoring.instance, &mut scoring.plan().decisions("residues"))
+    } else {
+        Vec::new()
+    };
+    let specs: Vec<CaseSpec> = shapes
+        .iter()
+        .enumerate()
+        .map(|(number, bound)| {
+            scoring
+                .plan()
+                .case(bound, dev_fills(bound), "residue", number as u64)
+        })
+        .collect();
+    for (number, spec) in specs.iter().enumerate() {
+        let case = scoring.oracle.case(spec)?;
+        let edge = if number % 2 == 0 { Edge::End } else { Edge::Start };
+        let setup = Setup::new(&spec.bound).edge(edge);
+        step!(scoring.try_case(Gate::Hidden, &mut runner, &case, setup));
+    }
     let expectations = scoring.oracle.device_trust().evidence();
-    Ok(End::Pass(json!({ "cases": count, "expectations": expectations })))
+    Ok(End::Pass(
+        json!({ "cases": count, "residues": specs.len(), "expectations": expectations }),
+    ))
 }
 
 pub(crate) fn probes(scoring: &mut Scoring<'_>) -> GateEnd {

@@ -42,6 +42,8 @@ const DEVICE_KINDS: usize = 2;
 const NEIGHBOUR_WEIGHT: f64 = 0.1;
 /// The longest wait for a quiet moment between two looks at the halt.
 const QUIET_STEP: Duration = Duration::from_millis(500);
+/// Late probes run at timed shapes of at most this storage.
+const LATE_BYTES: u64 = 4 << 20;
 /// Memory that one stage's pool may take on this host, in bytes; expectations in float64 count.
 const POOL_BYTES: u64 = 1 << 30;
 /// The same on a device.
@@ -148,6 +150,9 @@ pub(crate) struct BenchHost<'j> {
     pub(crate) flag_control: Option<&'j Built>,
     pub(crate) started: Instant,
     pub(crate) pool: Pool,
+    /// What the candidate is shown at the end of each set.
+    pub(crate) late: Arc<Vec<Shown>>,
+    pub(crate) late_secret: Secret,
     pub(crate) halt: Halt,
     pub(crate) backend: Backend,
     /// The decision's pool of earlier scorings: on a device it serves a whole run where there is memory for it, since
@@ -210,6 +215,22 @@ impl BenchHost<'_> {
             pool.push(kinds);
         }
         Ok(Arc::new(pool))
+    }
+
+    /// Late probes at the timed shapes that are not large.
+    fn draw_late(&mut self, secret: &Secret) -> Result<Arc<Vec<Shown>>, JudgeError> {
+        let plan = Plan::hidden(self.instance, secret).on(self.backend);
+        let bounds = self.timed.iter().map(|timed| Arc::clone(&timed.bound));
+        let shapes: Vec<_> = bounds
+            .filter(|bound| bound.storage_bytes() <= LATE_BYTES)
+            .collect();
+        let specs = plan.late_probes(&shapes)?;
+        Ok(Arc::new(shown(
+            self.oracle,
+            self.worker,
+            &specs,
+            Some(&self.halt),
+        )?))
     }
 
     /// The pool of a decision on a device: drawn once in a run for these shapes, unless it takes too much memory.
@@ -284,6 +305,11 @@ impl<'j> Host for BenchHost<'j> {
         if stage == Stage::Confirmation && self.pool_bytes() > KEPT_BYTES {
             *self.kept = None;
         }
+        self.late = Arc::default();
+        if self.backend == Backend::Cpu {
+            let secret = self.late_secret.derive("stage", stage as u64);
+            self.late = self.draw_late(&secret).map_err(|error| broken(&error))?;
+        }
         self.pool = match (stage, self.backend) {
             (Stage::Decision, Backend::Cuda) => self.kept_pool().map_err(|error| broken(&error))?,
             (stage, _) => {
@@ -336,6 +362,7 @@ impl<'j> Host for BenchHost<'j> {
         Ok(BenchArm {
             runner,
             pool: Arc::clone(&self.pool),
+            late: Arc::clone(&self.late),
             deadlines: self
                 .timed
                 .iter()
@@ -378,6 +405,7 @@ pub(crate) fn deadline(champion_ns: u64) -> Duration {
 pub(crate) struct BenchArm<'j> {
     runner: Runner,
     pool: Pool,
+    late: Arc<Vec<Shown>>,
     deadlines: Vec<Duration>,
     checkers: Arc<Checkers>,
     _host: std::marker::PhantomData<&'j ()>,
@@ -424,6 +452,18 @@ impl Arm for BenchArm<'_> {
             judge_preempted: timed.judge_preempted,
             worker_preempted: timed.worker_preempted,
         })
+    }
+
+    fn late(&mut self) -> Result<(), Fault> {
+        let late = Arc::clone(&self.late);
+        for shown in late.iter() {
+            let setup = Setup::new(&shown.case.spec.bound);
+            self.runner
+                .timed(shown, setup, &self.checkers)
+                .map_err(|error| arm_fault(Gate::PostBench, error))?
+                .map_err(wrong_arm)?;
+        }
+        Ok(())
     }
 
     fn cpu_time(&mut self) -> Option<Duration> {

@@ -1,6 +1,6 @@
 //! The two passes: screen and score.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use ksmith_ledger::{Decision, Gate, GateOutcome, Verdict};
@@ -241,6 +241,8 @@ impl Judge {
             flag_control: self.flag_control.as_ref(),
             started,
             pool: gates::Pool::default(),
+            late: Arc::default(),
+            late_secret: secret.derive("late probes", 0),
             halt: self.halt.clone(),
             backend,
             kept: &mut self.kept_pool,
