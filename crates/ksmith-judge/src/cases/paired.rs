@@ -122,8 +122,8 @@ fn exponents(size: usize, pattern: Pattern, stream: &mut Stream) -> Vec<i32> {
         .collect();
     // One and the same factor everywhere would be no pattern.
     if exponents.iter().all(|exponent| *exponent == exponents[0]) {
-        let other = POWER - exponents[0];
-        exponents[..block].fill(if other == exponents[0] { 0 } else { other });
+        let other = if exponents[0] == 0 { POWER } else { 0 };
+        exponents[..block].fill(other);
     }
     exponents
 }
