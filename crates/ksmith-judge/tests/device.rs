@@ -55,7 +55,7 @@ const CHECKS: &[Check] = &[
     Check {
         name: "the last element is left out",
         body: "if (i < n - 1) z[i] = a * x[i] + y[i];",
-        codes: &["smoke/non-finite"],
+        codes: &["smoke/unwritten"],
         ..HONEST
     },
     Check {
@@ -82,7 +82,7 @@ const CHECKS: &[Check] = &[
     Check {
         name: "accumulation into what the output held",
         body: "if (i < n) z[i] = z[i] + a * x[i] + y[i];",
-        codes: &["smoke/non-finite"],
+        codes: &["smoke/non-finite", "smoke/unwritten"],
         ..HONEST
     },
     Check {
@@ -103,6 +103,10 @@ const CHECKS: &[Check] = &[
         before: "__device__ unsigned calls[1 << 20];",
         body: "if (i < n) { unsigned c = calls[i]++; if (c < 9 || c % 3) z[i] = a * x[i] + y[i]; }",
         codes: &[
+            "hidden/unwritten",
+            "probes/unwritten",
+            "repeat/unwritten",
+            "depends/unwritten",
             "hidden/non-finite",
             "probes/non-finite",
             "repeat/non-finite",

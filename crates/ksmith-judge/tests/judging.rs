@@ -210,11 +210,13 @@ fn a_read_past_the_end_is_caught_by_a_guard_page() {
 }
 
 #[test]
-fn an_unwritten_last_element_never_passes() {
+fn an_unwritten_last_element_is_called_so() {
     let verdict = score(&kernel(
         "for (int64_t i = 0; i + 1 < n; i++) z[i] = a * x[i] + y[i];",
     ));
-    assert_eq!(verdict.verdict, Decision::Reject, "{}", code(&verdict));
+    assert_eq!(verdict.code, "smoke/unwritten", "{}", code(&verdict));
+    let computed = score(&kernel("for (int64_t i = 0; i < n; i++) z[i] = 0.0f / 0.0f;"));
+    assert_eq!(computed.code, "smoke/non-finite", "{}", code(&computed));
 }
 
 #[test]

@@ -16,6 +16,9 @@ use crate::{Decision, History, Outcome, RevealedSeed, Role, Scope, Speedup, Tree
 /// Name of the certificate inside a run folder.
 pub const CERTIFICATE_FILE: &str = "certificate.json";
 
+/// Under this name the locks hold the hash of the C header of the run's symbol, which an export writes.
+pub const HEADER_LOCK: &str = "header";
+
 /// What is signed begins with this line, so that no other text of ours can pass for a certificate.
 pub const SIGNING_PREFIX: &str = "ksmith certificate 1\n";
 
@@ -94,6 +97,9 @@ pub struct Certificate {
     /// Candidates whose scoring ended without a statement.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unstated: u64,
+    /// Full scorings that came to no measurement.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unmeasured: u64,
     /// Number of records, the closing one included.
     pub records: u64,
     /// Hash of the closing record: the head of the ledger.
@@ -201,6 +207,7 @@ impl Certificate {
             candidates: closed.candidates,
             screened: closed.screened,
             unstated: closed.unstated,
+            unmeasured: closed.unmeasured,
             records: history.records,
             head: history.head,
             closed_at: history.last_at.clone(),
@@ -220,6 +227,17 @@ impl Certificate {
                 self.candidates,
                 self.screened,
                 unstated_words(self.unstated)
+            ),
+            None if self.candidates == 0 && self.screened == 0 => {
+                format!(
+                    "Nothing was measured for {}: no candidate was screened or scored",
+                    self.instance
+                )
+            }
+            None if self.unmeasured > 0 && self.unmeasured == self.candidates => format!(
+                "Nothing was measured for {}: each of {} full scorings failed a gate before the timing, after {} \
+                 screened configurations",
+                self.instance, self.candidates, self.screened
             ),
             None if self.candidates == 0 => format!(
                 "No candidate for {} was scored in full: the baseline stands unchallenged after {} screened \

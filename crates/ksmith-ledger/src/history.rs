@@ -7,9 +7,9 @@ use ksmith_task::Digest;
 use crate::verify::{self, Damage};
 use crate::{
     Audited, BenchStage, Benched, BudgetSpent, Checked, Closed, Confirmed, Decided, Decision, Demoted, Draft,
-    Entry, Gate, GateOutcome, GateResult, Interrupted, LEDGER_FILE, ModelAccount, Note, Plan, ProcessGate,
-    Profiled, Promoted, Proposed, Record, Reviewed, Role, RunOpened, Screened, SeedCommitment, Speedup,
-    Tested, Verdict,
+    Entry, Gate, GateOutcome, GateResult, Interrupted, LEDGER_FILE, ModelAccount, Note, Outcome, Plan,
+    ProcessGate, Profiled, Promoted, Proposed, Record, Reviewed, Role, RunOpened, Screened, SeedCommitment,
+    Speedup, Tested, Verdict,
 };
 
 /// Why a run could not be read.
@@ -570,11 +570,65 @@ impl History {
         self.champion.is_none() && counted().any(CandidateHistory::is_unstated) && !counted().any(is_stated)
     }
 
-    /// What stands where there is no champion, in words.
+    /// Whether the gain of some candidate was bounded, one way or the other.
+    fn is_measured(&self) -> bool {
+        self.candidates.iter().any(|candidate| {
+            candidate
+                .verdict()
+                .is_some_and(|verdict| verdict.verdict.is_statement() && verdict.speedup.is_some())
+        })
+    }
+
+    /// What stands where there is no champion, in words. That the baseline stands is said only where something was
+    /// measured against it.
     pub fn without_champion(&self) -> String {
-        match self.unstated() {
-            0 => "the baseline stands".into(),
+        if self.is_refused() {
+            return "the task does not pass its own audit, so nothing was judged".into();
+        }
+        let is_scored = self
+            .candidates
+            .iter()
+            .any(|candidate| candidate.decided.is_some());
+        let is_screened = || {
+            self.candidates
+                .iter()
+                .filter_map(|candidate| candidate.screened.as_ref())
+                .chain(&self.screened)
+                .any(|screened| screened.ratio.is_some())
+        };
+        let words = match self.unstated() {
+            0 if self.is_measured() => "the baseline stands".into(),
+            0 if is_scored => {
+                "nothing was measured, since every scored candidate failed a gate before the timing".into()
+            }
+            0 if is_screened() => "no candidate was scored in full, only screened".into(),
+            0 => "nothing was measured".into(),
             count => format!("no statement was possible on {}", unstated_words(count)),
+        };
+        match self.closed {
+            Some(_) => words,
+            None => format!("{words} so far"),
+        }
+    }
+
+    /// Whether the task's own audit refused it: such a run never begins.
+    fn is_refused(&self) -> bool {
+        self.audit.as_ref().is_some_and(|audit| !audit.passed)
+    }
+
+    /// How the run ended or stands, in words that are true of it. The outcome of the record says only whether the goal
+    /// was met; where nothing could be said, it was neither met nor missed.
+    pub fn ending(&self) -> &'static str {
+        let last = self.interruptions.last().map(|(time, _)| time);
+        match self.closed.as_ref().map(|closed| closed.outcome) {
+            None if self.is_refused() => "refused by its audit",
+            None if last == Some(&self.last_at) => "interrupted",
+            None => "open",
+            Some(Outcome::GoalMet) => "goal met",
+            Some(Outcome::Interrupted) => "interrupted",
+            Some(Outcome::GoalNotMet) if self.allows_no_statement() => "no statement possible",
+            Some(Outcome::GoalNotMet) if self.champion.is_none() && !self.is_measured() => "nothing measured",
+            Some(Outcome::GoalNotMet) => "goal not met",
         }
     }
 

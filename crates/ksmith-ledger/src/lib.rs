@@ -34,7 +34,8 @@ pub use body::{
 };
 pub use canonical::canonical;
 pub use certificate::{
-    CERTIFICATE_FILE, Certificate, CertificateError, CertifiedChampion, SIGNING_PREFIX, SignedCertificate,
+    CERTIFICATE_FILE, Certificate, CertificateError, CertifiedChampion, HEADER_LOCK, SIGNING_PREFIX,
+    SignedCertificate,
 };
 pub use chain::{Clock, Ledger, LedgerError, SystemClock};
 pub use entry::{Entry, Kind};
@@ -47,3 +48,4 @@ pub use seed::{RevealedSeed, SeedCommitment, commit_seed};
 pub use sign::{KeyError, KeyPair, PublicKey};
 pub use verdict::{Decision, GateOutcome, GateResult, Scope, Speedup, Verdict};
 pub use verify::{Anchors, Cause, CertificateCheck, Damage, Place, Report, RunState, VerifyOptions, verify};
+pub use views::PAGE_FILE;

@@ -50,6 +50,8 @@ pub struct LogRow {
     pub code: Option<String>,
     /// Predicted ratio over the champion.
     pub predicted: Option<f64>,
+    /// Rough gain over the champion of its time in the quick pass.
+    pub screened: Option<f64>,
     /// Measured gain over the champion of its time.
     pub over_champion: Option<Speedup>,
     /// Measured gain over the baseline.
@@ -76,6 +78,7 @@ fn row(candidate: &CandidateHistory) -> LogRow {
         status: candidate.status(),
         code: candidate.code().map(Into::into),
         predicted: candidate.proposed.predicted,
+        screened: candidate.screened.as_ref().and_then(|screened| screened.ratio),
         over_champion: candidate.over_champion(),
         over_baseline: candidate.over_baseline(),
         over_flag_control: candidate.over_flag_control(),
@@ -164,6 +167,7 @@ fn baseline(history: &History, objects: &ObjectStore) -> Result<Shown, LookupErr
             },
             code: None,
             predicted: None,
+            screened: None,
             over_champion: None,
             over_baseline: None,
             over_flag_control: None,

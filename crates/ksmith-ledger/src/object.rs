@@ -53,6 +53,37 @@ pub struct TreeFile {
     pub content: BlobRef,
 }
 
+impl TreeManifest {
+    /// The manifest of files that lie in no store, given by path and content.
+    pub fn of<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
+        let mut files: Vec<TreeFile> = files
+            .into_iter()
+            .map(|(path, bytes)| TreeFile {
+                path: path.to_owned(),
+                content: BlobRef {
+                    blob: Digest::of(bytes),
+                    bytes: bytes.len() as u64,
+                },
+            })
+            .collect();
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Self { files }
+    }
+
+    /// The reference by which records name it.
+    pub fn reference(&self) -> TreeRef {
+        TreeRef {
+            tree: Digest::of(self.text().as_bytes()),
+            files: self.files.len() as u64,
+            bytes: self.files.iter().map(|file| file.content.bytes).sum(),
+        }
+    }
+
+    fn text(&self) -> String {
+        canonical(&serde_json::json!(self))
+    }
+}
+
 /// Why the object store could not serve.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -167,9 +198,7 @@ impl ObjectStore {
 
     /// Stores every file below `folder`.
     pub fn put_tree(&self, folder: &Path) -> Result<TreeRef, ObjectError> {
-        let mut files = Vec::new();
-        collect(folder, "", &mut files)?;
-        files.sort();
+        let files = files_below(folder)?;
         let mut entries = Vec::with_capacity(files.len());
         for path in files {
             let place = folder.join(&path);
@@ -202,13 +231,8 @@ impl ObjectStore {
     }
 
     fn put_manifest(&self, manifest: TreeManifest) -> Result<TreeRef, ObjectError> {
-        let value = serde_json::json!(manifest);
-        let blob = self.put(canonical(&value).as_bytes())?;
-        Ok(TreeRef {
-            tree: blob.blob,
-            files: manifest.files.len() as u64,
-            bytes: manifest.files.iter().map(|file| file.content.bytes).sum(),
-        })
+        self.put(manifest.text().as_bytes())?;
+        Ok(manifest.reference())
     }
 
     /// Reads a manifest.
@@ -242,6 +266,14 @@ impl ObjectStore {
         }
         Ok(())
     }
+}
+
+/// Relative paths of all files below a folder, in ascending order; a link or a special file is an error.
+pub(crate) fn files_below(folder: &Path) -> Result<Vec<String>, ObjectError> {
+    let mut files = Vec::new();
+    collect(folder, "", &mut files)?;
+    files.sort();
+    Ok(files)
 }
 
 fn collect(folder: &Path, prefix: &str, files: &mut Vec<String>) -> Result<(), ObjectError> {

@@ -22,6 +22,9 @@ pub const CANDIDATES_FILE: &str = "candidates.jsonl";
 /// Name of the measurements view.
 pub const BENCHMARK_FILE: &str = "benchmark.csv";
 
+/// Name of the page that is rendered of a run.
+pub const PAGE_FILE: &str = "report.html";
+
 /// Why views could not be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -177,8 +177,10 @@ impl RunError {
         match self {
             Self::Usage { fix, .. }
             | Self::Arena(ArenaError::Environment { fix, .. })
-            | Self::Reviewer(ReviewerError::Model(ModelError::Usage { fix, .. }))
-            | Self::Writer(WriterError::Usage { fix, .. }) => Some(fix.clone()),
+            | Self::Reviewer(ReviewerError::Model(ModelError::Usage { fix, .. } | ModelError::NoKey { fix, .. }))
+            | Self::Writer(WriterError::Usage { fix, .. } | WriterError::Environment { fix, .. }) => {
+                Some(fix.clone())
+            }
             Self::Contract(_) => {
                 Some("`ksmith lint TASK` checks a contract; `ksmith new FOLDER` makes one.".into())
             }
@@ -186,7 +188,7 @@ impl RunError {
                 Some("`ksmith check CANDIDATE --task TASK` checks a candidate's folder.".into())
             }
             Self::Audit { .. } => {
-                Some("`ksmith lint TASK --audit` shows each finding with its cause.".into())
+                Some("`ksmith lint TASK --audit` shows each finding with its cause; correct the task, then start a new run.".into())
             }
             Self::Reviewer(ReviewerError::Refused(_)) => Some(
                 "Choose a reviewer of another vendor, name its vendor with `--reviewer-vendor`, or pass `--same-vendor`, which is recorded."

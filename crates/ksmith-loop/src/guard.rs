@@ -53,7 +53,10 @@ impl Guard {
 }
 
 /// Hash of this very program: the judge is part of it.
-pub(crate) fn judge_digest() -> Result<Digest, RunError> {
+///
+/// # Errors
+/// When the program's file cannot be read.
+pub fn judge_digest() -> Result<Digest, RunError> {
     let path = std::env::current_exe().map_err(RunError::io("find", Path::new("the program itself")))?;
     Ok(Digest::of(
         &std::fs::read(&path).map_err(RunError::io("read", &path))?,

@@ -131,6 +131,8 @@ pub struct Memory {
     pub spent_before_step: Spent,
     /// The longest full scoring so far, in seconds: what must be kept for the last confirmation.
     pub longest_scoring_s: f64,
+    /// Full scorings that came to no measurement.
+    pub unmeasured: u64,
     /// Why the rounds ended, once they have.
     pub stop: Option<String>,
     /// Last record.
@@ -320,6 +322,7 @@ impl Memory {
             Entry::Benched(benched) if benched.candidate == BASELINE => self.baseline = Some(benched.clone()),
             Entry::Decided(decided) => {
                 self.spent.candidates += 1;
+                self.unmeasured += u64::from(decided.verdict.speedup.is_none());
                 self.longest_scoring_s = self.longest_scoring_s.max(seconds(&decided.verdict));
                 let candidacy = self.candidacy(&decided.candidate)?;
                 candidacy.decided = Some(decided.clone());

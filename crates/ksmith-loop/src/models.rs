@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use ksmith_agents::gateway::{
-    Answered, Body, Call, Endpoint, Gateway, Limits, Meter, Options, PriceTable, Recorded, Replay, Sent,
-    Sink, Spent, WRITER, Wire, find_upstream, shape,
+    Answered, Body, Call, Endpoint, Gateway, Limits, Meter, Options, PriceTable, ProviderError, Recorded,
+    Replay, Sent, Sink, Spent, WRITER, Wire, find_upstream, shape,
 };
 use ksmith_agents::writers::ModelFacts;
 use ksmith_ledger::{
@@ -74,6 +74,14 @@ pub enum ModelError {
         /// What to do.
         fix: String,
     },
+    /// Its key is not in the environment.
+    #[error("{what}")]
+    NoKey {
+        /// What is missing.
+        what: String,
+        /// What to do.
+        fix: String,
+    },
     /// A table of the user's own cannot be read.
     #[error("cannot read `{}`", path.display())]
     Prices {
@@ -114,7 +122,13 @@ impl Wanted<'_> {
             fix: format!("{} name model, server and key; `docs/gateway.md`.", self.named_by),
         };
         let upstream = find_upstream(self.model, self.wire, self.endpoint, |name| (host.variable)(name))
-            .map_err(|error| usage(&error))?;
+            .map_err(|error| match error {
+                ProviderError::NoKey(_) => ModelError::NoKey {
+                    what: error.to_string(),
+                    fix: "Set it, or name another variable that holds the key.".into(),
+                },
+                other => usage(&other),
+            })?;
         let prices = match self.prices {
             None => PriceTable::built_in(),
             Some(path) => {

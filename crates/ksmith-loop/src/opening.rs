@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ksmith_ledger::{BlobRef, BudgetLimits, ObjectStore, RunOpened, Scope};
+use ksmith_ledger::{BlobRef, BudgetLimits, HEADER_LOCK, ObjectStore, RunOpened, Scope};
 use ksmith_machine::Machine;
 use ksmith_task::{Backend, Digest, Instance, Lock};
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,9 @@ pub(crate) struct Kept {
     /// The review of the contract, with its resolutions, if there was one.
     #[serde(default)]
     pub(crate) contract_review: Option<BlobRef>,
+    /// The C header of the symbol.
+    #[serde(default)]
+    pub(crate) header: Option<BlobRef>,
     /// Instances of the same command that come after this one.
     pub(crate) remaining: Vec<String>,
 }
@@ -92,6 +95,8 @@ pub(crate) fn opening(opening: Opening<'_>) -> Result<RunOpened, RunError> {
     };
     let mut locks = locks(lock);
     locks.extend(contract_review.map(|blob| ("review".to_owned(), blob.blob)));
+    let header = objects.put(ksmith_task::abi::header(instance).as_bytes())?;
+    locks.insert(HEADER_LOCK.to_owned(), header.blob);
     let scope = match options.backend {
         Backend::Cpu => Scope::Cpu,
         Backend::Cuda => Scope::Cuda,
@@ -104,6 +109,7 @@ pub(crate) fn opening(opening: Opening<'_>) -> Result<RunOpened, RunError> {
         agents: options.agents.clone(),
         review: options.review.clone(),
         contract_review,
+        header: Some(header),
         remaining: opening.rest.iter().map(Instance::id).collect(),
     };
     let compiler = machine

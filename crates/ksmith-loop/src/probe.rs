@@ -69,7 +69,10 @@ pub(crate) fn check_loaded(
             Build::Library(library) => CheckOutcome {
                 code: None,
                 digest,
-                log: library.log,
+                log: match other_signature(candidate, instance, sandbox)? {
+                    Some(warning) => format!("{warning}\n{}", library.log),
+                    None => library.log,
+                },
                 ms: library.ms as f64,
             },
             Build::Refused(refused) => CheckOutcome {
@@ -80,6 +83,47 @@ pub(crate) fn check_loaded(
             },
         },
     )
+}
+
+/// Name of the file that declares the entry as the judge calls it.
+const DECLARATION: &str = "ksmith-declaration.h";
+
+/// A warning where the entry is declared otherwise than the judge calls it: the sources are compiled once more after the
+/// task's own declaration. Types of one representation (`size_t` for `int64_t`) are warned of as well, so it is no failure.
+fn other_signature(
+    candidate: &Candidate,
+    instance: &Instance,
+    sandbox: Sandbox,
+) -> Result<Option<String>, RunError> {
+    let Some(program) = candidate.cpu() else {
+        return Ok(None);
+    };
+    let folder = scratch("signature")?;
+    let copy = folder.path().join("candidate");
+    let write = |path: &Path, text: &str| {
+        let parent = path.parent().unwrap_or(&copy);
+        std::fs::create_dir_all(parent).map_err(RunError::io("create", parent))?;
+        std::fs::write(path, text).map_err(RunError::io("write", path))
+    };
+    for source in &candidate.sources {
+        write(&copy.join(&source.path), &source.text)?;
+    }
+    let declaration = ksmith_task::abi::declaration(instance, &program.entry);
+    write(&copy.join(DECLARATION), &declaration)?;
+    let mut copied = candidate.clone();
+    copied.dir.clone_from(&copy);
+    let extra = ["-include".to_owned(), DECLARATION.to_owned()];
+    let flags = [instance.defines(), extra.to_vec()].concat();
+    let built = build(&copied, flags, &folder.path().join("cache"), sandbox)?;
+    Ok(match built {
+        Build::Refused(refused) if refused.stderr.contains("conflicting") => Some(format!(
+            "WARNING: `{}` does not have the signature by which the task calls it:\n  {}\n`ksmith abi TASK` prints the \
+             header with its names.",
+            program.entry,
+            ksmith_task::abi::prototype(instance, &program.entry)
+        )),
+        Build::Refused(_) | Build::Library(_) => None,
+    })
 }
 
 fn check_device(

@@ -75,6 +75,10 @@ pub fn replay(
 /// When the record lacks the task.
 pub fn header_of(run: &Path) -> Result<Option<String>, RunError> {
     let history = History::load(run)?;
+    if let Some(header) = kept(&history)?.header {
+        return Ok(Some(ObjectStore::new(run).get_text(header.blob)?));
+    }
+    // Runs of earlier versions do not hold it.
     let folder = tempfile::Builder::new()
         .prefix("ksmith-header-")
         .tempdir()

@@ -68,6 +68,12 @@ pub fn resume_with(
             instances: vec![InstanceOutcome::read(&options.run, memory.spent.wall_s)?],
         });
     }
+    // The task is locked, so within this run nothing can be corrected.
+    if let Some(audit) = memory.audit.as_ref().filter(|audit| !audit.passed) {
+        return Err(RunError::Audit {
+            findings: audit.findings.clone(),
+        });
+    }
     let task = Task::load(options.home.join(&begun.kept.task_path))?;
     let first = begun.go_on(&task, workshop, progress)?;
     let stopped = first.outcome == ksmith_ledger::Outcome::Interrupted;

@@ -61,6 +61,14 @@ pub enum WriterError {
         /// What to do.
         fix: String,
     },
+    /// This machine lacks something that the writer needs.
+    #[error("{what}")]
+    Environment {
+        /// What is missing.
+        what: String,
+        /// What to do.
+        fix: String,
+    },
     /// The writer failed.
     #[error("the writer failed: {0}")]
     Failed(String),
@@ -70,6 +78,7 @@ impl From<ModelError> for WriterError {
     fn from(error: ModelError) -> Self {
         match error {
             ModelError::Usage { what, fix } => Self::Usage { what, fix },
+            ModelError::NoKey { what, fix } => Self::Environment { what, fix },
             ModelError::Prices { path, source } => Self::Io {
                 what: "read",
                 path,

@@ -294,7 +294,7 @@ fn machine(view: &RunView) -> Markup {
                 dt { "Opened" } dd { (line(&view.history.opened_at)) }
                 dt { "Last record" } dd { (line(&view.history.last_at)) }
                 @if let Some(closed) = &view.history.closed {
-                    dt { "Outcome" } dd { (closed.outcome.name()) " (" (line(&closed.reason)) ")" }
+                    dt { "Outcome" } dd { (view.history.ending()) " (" (line(&closed.reason)) ")" }
                     dt { "Spent" }
                     dd {
                         (closed.candidates) " scored, " (closed.screened) " screened, "

@@ -1,10 +1,10 @@
 //! Tables for a terminal. Plain text without colour; every cell is cleaned, every CPU table ends with the scope.
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, Width};
 use ksmith_ledger::lookup::{CandidateDiff, LogRow, Shown, log as log_rows};
-use ksmith_ledger::verify::LoneCertificate;
-use ksmith_ledger::{GateResult, History, Report, Speedup, Verdict};
+use ksmith_ledger::verify::{Exported, LoneCertificate};
+use ksmith_ledger::{Anchors, GateResult, History, Report, Speedup, Status, Verdict};
 
 use crate::RunView;
 use crate::clean::{clean, clean_line};
@@ -57,11 +57,8 @@ pub fn summary(view: &RunView, width: u16) -> String {
     row("run", opened.run.clone());
     row("task", opened.instance.clone());
     match &history.closed {
-        Some(closed) => row(
-            "outcome",
-            format!("{} ({})", closed.outcome.name(), closed.reason),
-        ),
-        None => row("outcome", "not finished".into()),
+        Some(closed) => row("outcome", format!("{} ({})", history.ending(), closed.reason)),
+        None => row("outcome", format!("not finished ({})", history.ending())),
     }
     match history.champion() {
         Some(champion) => {
@@ -169,32 +166,57 @@ pub fn log(history: &History, width: u16) -> String {
     with_scope(rows(&log_rows(history), width), history.opened.scope.sentence())
 }
 
+/// One line per candidate: where it left, or where it stands; gains as ratios of times; the idea as far as it fits.
 fn rows(log: &[LogRow], width: u16) -> String {
     let header = [
         "id",
-        "status",
-        "code",
-        "predicted",
-        "over champion",
-        "over baseline",
+        "state",
+        "predicted\n(times)",
+        "over champion\n(times as fast)",
+        "over baseline\n(times as fast)",
         "hypothesis",
     ];
     let mut rows = table(width, &header);
+    rows.set_truncation_indicator("…");
     for row in log {
-        rows.add_row(vec![
+        let left = matches!(row.status, Status::Rejected | Status::Ambiguous | Status::Error);
+        let state = row.code.as_deref().filter(|_| left).unwrap_or(row.status.name());
+        let over_champion = match (row.over_champion, row.screened) {
+            (None, Some(ratio)) => format!("about {ratio:.1}"),
+            (gain, _) => narrow(gain),
+        };
+        let predicted = row
+            .predicted
+            .map_or("–".into(), |predicted| format!("{predicted:.2}"));
+        let mut line = Row::from(vec![
             cell(&row.candidate),
-            cell(row.status.name()),
-            cell(row.code.as_deref().unwrap_or("")),
-            right(
-                row.predicted
-                    .map_or("–".into(), |predicted| format!("{predicted:.2}")),
-            ),
-            right(interval(row.over_champion)),
-            right(interval(row.over_baseline)),
+            cell(state),
+            right(predicted),
+            right(over_champion),
+            right(narrow(row.over_baseline)),
             cell(&row.hypothesis),
         ]);
+        line.max_height(1);
+        rows.add_row(line);
+    }
+    let last = header.len() - 1;
+    for index in 0..last {
+        if let Some(column) = rows.column_mut(index) {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
+    if let Some(column) = rows.column_mut(last) {
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(14)));
     }
     rows.to_string()
+}
+
+/// `2.25 (2.10–2.40)`, or a dash: an interval in a column.
+fn narrow(speedup: Option<Speedup>) -> String {
+    match speedup {
+        Some(Speedup { point, lower, upper }) => format!("{point:.2} ({lower:.2}–{upper:.2})"),
+        None => "–".into(),
+    }
 }
 
 /// One candidate: what it is, its verdict, findings, compiler output and files.
@@ -290,8 +312,8 @@ pub fn verification(report: &Report, width: u16) -> String {
     format!("{rows}\n{}", clean_line(&report.sentence()))
 }
 
-/// Result of `verify` on a certificate away from its record. `sources` says whether files beside it are the champion's.
-pub fn lone_certificate(found: &LoneCertificate, sources: Option<bool>, width: u16) -> String {
+/// Result of `verify` on a certificate away from its record, with the files beside it.
+pub fn lone_certificate(found: &LoneCertificate, exported: &Exported, width: u16) -> String {
     let certificate = &found.certificate;
     let mut rows = table(width, &[]);
     let mut row = |name: &str, value: String| {
@@ -307,16 +329,30 @@ pub fn lone_certificate(found: &LoneCertificate, sources: Option<bool>, width: u
     row("signed by", format!("{} ({known})", found.key));
     row("claim", certificate.claim.clone());
     row(
-        "sources",
-        match sources {
-            Some(true) => "the files beside it are the champion's, byte for byte".into(),
-            Some(false) => "THE FILES BESIDE IT ARE NOT THE CHAMPION'S".into(),
-            None => "none beside it".into(),
+        "files beside it",
+        match exported.checked.is_empty() {
+            false => format!("{}: the champion's, byte for byte", exported.checked.join(", ")),
+            true => "none that it names".into(),
         },
     );
-    format!(
-        "{rows}\nThe signature fits the text. The figures stand in the run's record, which is not here: ask for the folder \
-         of run {} to check them.",
+    let mut text = format!("{rows}\nThe signature fits the text.");
+    if !exported.extra.is_empty() {
+        text.push_str(&format!(
+            " The certificate says nothing of {}.",
+            clean_line(&exported.extra.join(", "))
+        ));
+    }
+    text.push_str(&format!(
+        " The figures stand in the run's record, which is not here: ask for the folder of run {} to check them.",
         clean_line(&certificate.run)
-    )
+    ));
+    text.push_str(&prefix_note(&found.anchors));
+    text
+}
+
+fn prefix_note(anchors: &Anchors) -> String {
+    match anchors.head_digits {
+        Some(digits) => format!(" Of the head, {digits} digits were compared."),
+        None => String::new(),
+    }
 }

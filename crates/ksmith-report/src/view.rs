@@ -104,7 +104,7 @@ impl RunView {
         let opened = &self.history.opened;
         let stands = match &self.history.champion {
             Some(champion) => format!("candidate {champion} leads so far"),
-            None => format!("{} so far", self.history.without_champion()),
+            None => self.history.without_champion(),
         };
         format!(
             "The run on {} is not finished: {stands}. {}",

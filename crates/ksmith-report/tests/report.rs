@@ -175,7 +175,7 @@ fn a_run_without_a_sandbox_says_so_loudly_on_page_and_table() {
     let view = RunView::load(&run_dir).unwrap();
     let page = html::report(&view, Links::Alone);
     assert!(page.contains("class=\"alarm\"") && page.contains("WITHOUT A SANDBOX"));
-    assert!(page.contains("not closed") && page.contains("baseline stands so far"));
+    assert!(page.contains("not closed") && page.contains("nothing was measured so far"));
     assert!(table::summary(&view, 100).contains("WITHOUT A SANDBOX"));
 }
 
@@ -205,7 +205,7 @@ fn tables_are_clean_and_carry_the_scope() {
     let report = verify(
         &sample.run_dir,
         &VerifyOptions {
-            head: Some(sample.head),
+            head: Some(sample.head.into()),
             ..VerifyOptions::default()
         },
     );

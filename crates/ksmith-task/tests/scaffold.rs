@@ -73,10 +73,55 @@ fn a_task_from_a_prototype_lints() {
     let prototype = "void f(const float* x, float* y, int64_t n)".parse().unwrap();
     write(dir.path(), "f", &Start::Prototype(prototype)).unwrap();
     let task = Task::load(dir.path()).unwrap_or_else(|error| panic!("{}", error.render()));
+    let errors: Vec<String> = lint::lint(&task)
+        .findings
+        .into_iter()
+        .filter(|finding| finding.severity == lint::Severity::Error)
+        .map(|finding| finding.key)
+        .collect();
+    assert_eq!(
+        errors,
+        ["reference.source", "baseline.cpu"],
+        "both C files are still to be written"
+    );
+    for file in ["reference.c", "baseline/cpu/kernel.c"] {
+        let text = fs::read_to_string(dir.path().join(file)).unwrap();
+        fs::write(dir.path().join(file), text.replace("#error", "//")).unwrap();
+    }
+    let task = Task::load(dir.path()).unwrap();
     assert!(lint::lint(&task).passes());
     assert_eq!(
         abi::prototype(&task.instances()[0], "f"),
         "void f(const float* x, float* y, int64_t n);"
+    );
+}
+
+#[test]
+fn scalars_from_a_prototype_vary_and_fixed_ones_are_warned_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let prototype = "void f(int64_t n, float a, int k, bool b, float* y, const float* x)"
+        .parse()
+        .unwrap();
+    write(dir.path(), "f", &Start::Prototype(prototype)).unwrap();
+    let task = Task::load(dir.path()).unwrap_or_else(|error| panic!("{}", error.render()));
+    let warned = |task: &Task| {
+        let findings = lint::lint(task).findings.into_iter();
+        findings
+            .filter(|finding| finding.key.starts_with("scalars."))
+            .map(|finding| finding.message)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(warned(&task), Vec::<String>::new());
+    assert_eq!(
+        abi::prototype(&task.instances()[0], "f"),
+        "void f(const float* x, float* y, float a, int32_t k, uint8_t b, int64_t n);"
+    );
+    let path = dir.path().join("task.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("fill = \"integers(1, 8)\"", "value = 3")).unwrap();
+    assert_eq!(
+        warned(&Task::load(dir.path()).unwrap()),
+        ["it is always 3: a candidate may compile this value in"]
     );
 }
 

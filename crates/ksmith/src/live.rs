@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ksmith_ledger::Speedup;
-use ksmith_loop::{Budget, Event, Progress, Spent};
+use ksmith_loop::{Budget, Event, Progress, Spent, Stage};
 
 use crate::duration;
 use crate::ui::Ui;
@@ -74,7 +74,7 @@ impl Live {
             return;
         }
         let best = match &self.best {
-            None => "best: the baseline".to_owned(),
+            None => "best: none yet".to_owned(),
             Some((id, gain)) => format!("best: {id} {}", gain.map_or_else(String::new, show_gain)),
         };
         let left = self.budget.map_or_else(String::new, |budget| {
@@ -130,8 +130,9 @@ impl Progress for Live {
                     Some(candidate) => format!("{} {candidate}", stage.name()),
                     None => stage.name().to_owned(),
                 };
-                if !self.is_live && candidate.is_none() {
-                    self.line(stage.name());
+                // A quick pass says at its end what came of it; there are many, and each is short.
+                if !self.is_live && *stage != Stage::Screen {
+                    self.line(&self.stage);
                 }
             }
             Event::Screened {

@@ -64,7 +64,10 @@ fn wrong_arguments_are_exit_2_and_say_what_was_expected() {
             vec!["run", "x", "--writer", "claude"],
             "expected `search`, `cli:PROFILE`, `api:MODEL`, `replay:RUN` or `folder:PATH`",
         ),
-        (vec!["verify", "x", "--head", "12"], "is not a SHA-256 digest"),
+        (
+            vec!["verify", "x", "--head", "12"],
+            "expected 12 to 64 hex digits",
+        ),
     ] {
         let output = ksmith(home.path(), &args);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -211,12 +214,19 @@ fn a_task_from_a_prototype_says_what_it_guessed() {
     for guess in [
         "guess: input `x` is f32 [n]",
         "guess: output `y` is f32 [n], and its tolerance",
-        "guess: scalar `a` is 1",
+        "guess: scalar `a` is drawn from uniform(0.5, 2)",
         "guess: axis `n`",
         "ksmith lint scaled",
     ] {
         assert!(text.contains(guess), "{guess}: {text}");
     }
+    assert!(!text.contains("the order of the arguments"), "{text}");
+    let lint = json(&ksmith(home.path(), &["lint", "scaled", "--json"]));
+    assert_eq!(lint["passed"], false, "both C files are still to be written");
+    let other = "void gain(int64_t n, float* y, const float* x)";
+    let made = ksmith(home.path(), &["new", "gain", "--from-prototype", other]);
+    let text = String::from_utf8_lossy(&made.stdout).into_owned();
+    assert!(text.contains("yours, (n, y, x), become (x, y, n)"), "{text}");
 }
 
 #[test]
@@ -326,5 +336,34 @@ fn a_certificate_by_itself_is_verified_and_foreign_sources_beside_it_are_found()
     .unwrap();
     let foreign = ksmith(home.path(), &["verify", "exported", "--json"]);
     assert_eq!(foreign.status.code(), Some(4));
-    assert_eq!(json(&foreign)["sources_match"], false);
+    assert_eq!(json(&foreign)["damage"]["cause"], "export-mismatch");
+    let text = String::from_utf8_lossy(&ksmith(home.path(), &["verify", "exported"]).stdout).into_owned();
+    assert!(text.starts_with("Damaged: "), "{text}");
+    std::fs::remove_file(folder.join("certificate.json")).unwrap();
+    let bare = ksmith(home.path(), &["verify", "exported"]);
+    let text = String::from_utf8_lossy(&bare.stdout).into_owned();
+    assert_eq!(bare.status.code(), Some(4), "{text}");
+    assert!(
+        text.starts_with("Damaged: `certificate.json`: it is missing"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_page_that_is_missing_or_another_is_named_in_the_last_line() {
+    let sample = support::sample();
+    let home = tempfile::tempdir().unwrap();
+    let run = sample.run_dir.to_str().unwrap();
+    let said = || {
+        let output = ksmith(home.path(), &["verify", run]);
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(said().contains("`report.html` is missing"), "{}", said());
+    assert_eq!(ksmith(home.path(), &["report", run]).status.code(), Some(0));
+    assert!(!said().contains("report.html"), "{}", said());
+    let page = sample.run_dir.join("report.html");
+    let text = std::fs::read_to_string(&page).unwrap();
+    std::fs::write(&page, text.replacen("<p", "<p title=\"better\"", 1)).unwrap();
+    assert!(said().contains("`report.html` is not the page"), "{}", said());
 }

@@ -118,6 +118,15 @@ fn a_real_run_killed_at_random_moments_and_interrupted_goes_on_and_verifies() {
             .filter(|record| record.kind == kind)
             .count()
     };
+    let verified = || {
+        let output = Command::new(env!("CARGO_BIN_EXE_ksmith"))
+            .args(["verify", run.to_str().unwrap()])
+            .current_dir(home.path())
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(!verified().contains("report.html"), "{}", verified());
     for kind in [Kind::RunOpened, Kind::Audited, Kind::Draft, Kind::Plan] {
         assert!(once(kind) <= 1, "{kind} was repeated");
     }

@@ -299,6 +299,9 @@ fn check(report: &StageReport, plan: &Plan, end: StageEnd) -> StageEnd {
         )),
         // The candidate's own bound counts that noise already, and still lies below the floor.
         Control::TooWide(_) if end == StageEnd::Found(Finding::BelowFloor) => None,
+        Control::TooWide(interval) if !interval.half_width().is_finite() => {
+            Some("too few pairs of equal kernels were left to bound the noise".to_owned())
+        }
         Control::TooWide(interval) => Some(format!(
             "equal kernels may differ by {:.2} % either way",
             percent(interval.half_width())

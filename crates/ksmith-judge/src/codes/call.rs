@@ -36,9 +36,9 @@ pub(super) const CALL: [Cause; 19] = [
     ),
     cause(
         "unwritten",
-        "An output element was never written.",
+        "An output element still holds what the judge put there: it was never written, or computed from that.",
         "A tail loop that stops one vector early.",
-        "Write every element of every output.",
+        "Write every element of every output, and read none first.",
     ),
     cause(
         "gap-write",

@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::Arc;
 
 use ksmith_ledger::Gate;
-use ksmith_task::{DType, Tensor};
+use ksmith_task::{Backend, DType, Tensor};
 use ksmith_worker::cpu::Edge;
 use safetensors::{Dtype, SafeTensors};
 use serde_json::json;

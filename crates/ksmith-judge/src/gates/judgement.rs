@@ -3,7 +3,7 @@
 use ksmith_task::contract::{Compare, Overflow as TaskOverflow};
 use ksmith_task::{Bound, Role, Tensor};
 
-use crate::cases::Case;
+use crate::cases::{Case, POISONS};
 use crate::compare::{Cause, IndexRule, Outcome, Overflow, Rule, along, choices, compare, compare_whole};
 use crate::number::{self, Values};
 use crate::reference::{Checkers, ReferenceError};
@@ -59,7 +59,10 @@ pub(crate) fn judge(
         ratio: 0.0,
     };
     for (index, tensor) in bound.outputs().enumerate() {
-        let outcome = judge_output(case, bound, index, tensor, outputs, checkers)?;
+        let mut outcome = judge_output(case, bound, index, tensor, outputs, checkers)?;
+        if !outcome.passed() && still_poisoned(tensor, outputs.get(index), &outcome) {
+            outcome.cause = Some(Cause::Unwritten);
+        }
         if tensor.dtype.is_float() && outcome.ratio.is_finite() {
             judgement.ratio = judgement.ratio.max(outcome.ratio);
         }
@@ -68,6 +71,23 @@ pub(crate) fn judge(
         }
     }
     Ok(judgement)
+}
+
+/// Whether the first wrong element of a float output still holds the judge's poison, bit for bit: no computation gives
+/// that pattern by chance. Integers and 8-bit floats have too few bits to tell.
+fn still_poisoned(tensor: &Tensor, bytes: Option<&Vec<u8>>, outcome: &Outcome) -> bool {
+    let width = tensor.dtype.bytes();
+    let element = outcome
+        .worst
+        .zip(bytes)
+        .and_then(|(worst, bytes)| bytes.get(worst.index * width..(worst.index + 1) * width));
+    tensor.dtype.is_float()
+        && width > 1
+        && element.is_some_and(|element| {
+            POISONS
+                .iter()
+                .any(|poison| element.iter().all(|byte| byte == poison))
+        })
 }
 
 fn judge_output(

@@ -257,6 +257,9 @@ pub struct Closed {
     /// Candidates whose scoring ended without a statement: the machine was too busy or too noisy, or the time was up.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unstated: u64,
+    /// Full scorings that came to no measurement: a gate before it failed, or nothing could be measured.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unmeasured: u64,
 }
 
 /// Counts that are zero in most runs are left out, so that earlier files keep their spelling.

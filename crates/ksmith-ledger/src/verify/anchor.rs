@@ -85,13 +85,14 @@ fn closed(chain: &Chain) -> Option<Closed> {
 
 /// Holds the given head against the chain.
 pub(super) fn head(chain: &Chain, options: &VerifyOptions, report: &mut Report) -> Checked {
-    let Some(wanted) = options.head else {
+    let Some(wanted) = &options.head else {
         return Ok(());
     };
     let records = chain.records();
-    match records.iter().position(|record| record.hash == wanted) {
+    match records.iter().position(|record| wanted.fits(&record.hash)) {
         Some(index) if index + 1 == records.len() => {
             report.anchors.head = true;
+            report.anchors.head_digits = wanted.partial();
             Ok(())
         }
         Some(index) => Err(damage(
@@ -136,9 +137,15 @@ pub(super) fn certificate(
             ));
         }
         if report.state == RunState::Closed {
-            report
-                .warnings
-                .push("The run is closed and has no certificate.".into());
+            let confirmed = closed(chain).is_some_and(|closed| closed.champion.is_some());
+            report.gaps.push(format!(
+                "`{CERTIFICATE_FILE}` is missing{}",
+                if confirmed {
+                    ", so nobody vouches for the confirmed champion"
+                } else {
+                    ""
+                }
+            ));
         }
         return Ok(());
     };
@@ -249,6 +256,7 @@ fn compare(chain: &Chain, certificate: &Certificate) -> Checked {
         ("candidates", certificate.candidates == closed.candidates),
         ("screened", certificate.screened == closed.screened),
         ("unstated", certificate.unstated == closed.unstated),
+        ("unmeasured", certificate.unmeasured == closed.unmeasured),
         ("records", found == wanted),
         ("closed_at", certificate.closed_at == last.time),
         ("tool", certificate.tool == opened.tool),

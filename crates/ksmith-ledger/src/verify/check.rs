@@ -26,6 +26,8 @@ pub fn verify(run_dir: &Path, options: &VerifyOptions) -> Report {
         object_bytes: 0,
         unreferenced_objects: 0,
         warnings: Vec::new(),
+        gaps: Vec::new(),
+        uncovered: Vec::new(),
         damage: None,
     };
     if let Err(damage) = check(run_dir, options, &mut report) {
@@ -54,7 +56,7 @@ fn check(run_dir: &Path, options: &VerifyOptions, report: &mut Report) -> Checke
         report
             .warnings
             .push("The ledger holds no record: the run died before its first step.".into());
-        return match options.head {
+        return match &options.head {
             None => Ok(()),
             Some(_) => Err(damage(
                 Cause::HeadMismatch,

@@ -48,6 +48,8 @@ pub enum Cause {
     OtherKey,
     /// The certificate says something else than the ledger.
     CertificateMismatch,
+    /// Files of an exported folder are not those that its certificate names.
+    ExportMismatch,
     /// An object that a record names is missing.
     ObjectMissing,
     /// An object's bytes do not hash to its name, or its size is not the recorded one.

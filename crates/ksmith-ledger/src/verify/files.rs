@@ -5,7 +5,7 @@ use std::path::Path;
 use super::chain::{Chain, read};
 use super::damage::{Cause, Checked, Place, at_file, damage};
 use super::report::Report;
-use crate::{BlobRef, History, ObjectStore, kda, views};
+use crate::{BlobRef, CERTIFICATE_FILE, History, LEDGER_FILE, ObjectStore, PAGE_FILE, kda, views};
 
 /// How many records a view may lag behind: the process can die between a record and its views.
 const LAG: usize = 16;
@@ -23,8 +23,8 @@ pub(super) fn check(run_dir: &Path, chain: &Chain, report: &mut Report) -> Check
                 ));
             }
             None => report
-                .warnings
-                .push("`task.lock.json` is missing; its text is in the object store.".into()),
+                .gaps
+                .push("`task.lock.json` is missing (its text is in the object store)".into()),
         }
     }
     let Ok(Some(history)) = History::fold(chain.records()) else {
@@ -39,7 +39,37 @@ pub(super) fn check(run_dir: &Path, chain: &Chain, report: &mut Report) -> Check
     for (name, text) in texts {
         copy(run_dir, name, text, report)?;
     }
-    views_follow(run_dir, chain, &history, report)
+    views_follow(run_dir, chain, &history, report)?;
+    report.uncovered = uncovered(run_dir);
+    Ok(())
+}
+
+/// What lies in the run's folder beside everything that this check holds against the record, and beside the page, which
+/// is rendered elsewhere.
+fn uncovered(run_dir: &Path) -> Vec<String> {
+    let covered = [
+        LEDGER_FILE,
+        "objects",
+        "task.lock.json",
+        CERTIFICATE_FILE,
+        views::CANDIDATES_FILE,
+        views::BENCHMARK_FILE,
+        "draft.md",
+        "plan.md",
+        PAGE_FILE,
+    ];
+    let folders = [kda::DRAFT_VIEW, kda::PLAN_VIEW].map(|view| view.split('/').next().unwrap_or(view));
+    let entries = std::fs::read_dir(run_dir).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_covered = covered.contains(&name.as_str()) || folders.contains(&name.as_str());
+            let end = if entry.path().is_dir() { "/" } else { "" };
+            (!is_covered).then(|| format!("`{name}{end}`"))
+        })
+        .collect();
+    names.sort();
+    names
 }
 
 /// A working copy may be edited by its reader; the record holds the text that counted.
@@ -74,6 +104,11 @@ fn views_follow(run_dir: &Path, chain: &Chain, history: &History, report: &mut R
     ];
     for (name, wanted) in files {
         let Some(found) = read(run_dir, name, Cause::Unreadable)? else {
+            if history.closed.is_some() {
+                report
+                    .gaps
+                    .push(format!("`{name}` is missing (`ksmith resume` writes it anew)"));
+            }
             continue;
         };
         if found == wanted.as_bytes() {

@@ -19,6 +19,6 @@ mod scan;
 
 pub use check::verify;
 pub use damage::{Cause, Damage, Place};
-pub use lone::{LoneCertificate, verify_certificate};
-pub use report::{Anchors, CertificateCheck, Report, RunState, VerifyOptions};
+pub use lone::{Exported, LoneCertificate, verify_certificate, verify_export};
+pub use report::{Anchors, CertificateCheck, Head, Report, RunState, VerifyOptions};
 pub use scan::{Scan, scan};

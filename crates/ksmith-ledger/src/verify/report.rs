@@ -1,5 +1,8 @@
 //! What a check is given and what it finds.
 
+use std::fmt;
+use std::str::FromStr;
+
 use ksmith_task::Digest;
 use serde::Serialize;
 
@@ -10,11 +13,60 @@ use crate::PublicKey;
 #[derive(Debug, Clone, Default)]
 pub struct VerifyOptions {
     /// The head hash, as printed at the end of the run or told by somebody.
-    pub head: Option<Digest>,
+    pub head: Option<Head>,
     /// The public key that must have signed the certificate.
     pub public_key: Option<PublicKey>,
     /// The id that the run must have.
     pub run: Option<String>,
+}
+
+/// A head hash that somebody gives: whole, or its beginning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head(String);
+
+impl Head {
+    /// The fewest digits that are taken for a head: by chance, one run in 2^48 begins so.
+    pub const LEAST_DIGITS: usize = 12;
+    const DIGITS: usize = 64;
+
+    /// Whether a hash is this one, or begins so.
+    pub fn fits(&self, hash: &Digest) -> bool {
+        hash.to_string().starts_with(&self.0)
+    }
+
+    /// The number of digits, where it is not the whole hash.
+    pub fn partial(&self) -> Option<usize> {
+        Some(self.0.len()).filter(|digits| *digits < Self::DIGITS)
+    }
+}
+
+impl From<Digest> for Head {
+    fn from(digest: Digest) -> Self {
+        Self(digest.to_string())
+    }
+}
+
+impl fmt::Display for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for Head {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text.trim_end_matches('…').to_ascii_lowercase();
+        let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        if is_hex && (Self::LEAST_DIGITS..=Self::DIGITS).contains(&digits.len()) {
+            return Ok(Self(digits));
+        }
+        Err(format!(
+            "`{text}` is no head hash: expected {} to {} hex digits",
+            Self::LEAST_DIGITS,
+            Self::DIGITS
+        ))
+    }
 }
 
 /// How far a run came.
@@ -35,6 +87,9 @@ pub enum RunState {
 pub struct Anchors {
     /// The head that was given is the chain's.
     pub head: bool,
+    /// How many digits of the head were given, where that was not the whole of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub head_digits: Option<usize>,
     /// The certificate is signed by the key that was given, and says what the ledger says.
     pub public_key: bool,
 }
@@ -75,6 +130,10 @@ pub struct Report {
     pub unreferenced_objects: u64,
     /// Things that are no damage and worth saying, one sentence each.
     pub warnings: Vec<String>,
+    /// What "intact" does not reach, one clause each: files that a closed run should have, and files not compared.
+    pub gaps: Vec<String>,
+    /// Files and folders in the run's folder that nothing in the record vouches for.
+    pub uncovered: Vec<String>,
     /// The first damage; absent when all is well.
     pub damage: Option<Damage>,
 }
@@ -99,26 +158,43 @@ impl Report {
             Anchors {
                 head: true,
                 public_key: true,
+                ..
             } => "it ends in the head you gave and is signed by your key",
             Anchors {
                 head: true,
                 public_key: false,
+                ..
             } => "it ends in the head you gave",
             Anchors {
                 head: false,
                 public_key: true,
+                ..
             } => "it is signed by the key you gave",
             Anchors {
                 head: false,
                 public_key: false,
+                ..
             } => {
                 "no anchor was given, so only accidents would have been found: give a head or a public key that you \
                  know from elsewhere"
             }
         };
-        format!(
-            "Intact: {} records, {} objects, {state}; {anchored}.",
-            self.records, self.objects
-        )
+        let mut text = format!(
+            "Intact: {} records, {} objects, {state}; {anchored}{}.",
+            self.records,
+            self.objects,
+            self.anchors
+                .head_digits
+                .map_or_else(String::new, |digits| format!(
+                    " ({digits} digits of the head were compared)"
+                ))
+        );
+        if !self.gaps.is_empty() {
+            text.push_str(&format!(" But {}.", self.gaps.join("; ")));
+        }
+        if !self.uncovered.is_empty() {
+            text.push_str(&format!(" Not covered: {}.", self.uncovered.join(", ")));
+        }
+        text
     }
 }

@@ -255,6 +255,7 @@ fn a_run_that_could_not_measure_says_so_and_never_that_the_baseline_stands() {
                 head: ledger.head(),
                 seeds: vec![RevealedSeed::new("screen", &[1; 32])],
                 unstated: 1,
+                unmeasured: 0,
             })
             .unwrap();
         let history = History::load(&run_dir).unwrap();
@@ -286,7 +287,7 @@ fn a_wrong_head_is_told_in_full() {
     let report = verify(
         &sample.run_dir,
         &VerifyOptions {
-            head: Some(wanted),
+            head: Some(wanted.into()),
             ..VerifyOptions::default()
         },
     );
@@ -303,8 +304,8 @@ fn a_certificate_away_from_its_run_is_checked_for_what_it_holds() {
     let copy = sample.folder.path().join("sent.json");
     let path = sample.run_dir.join(CERTIFICATE_FILE);
     fs::copy(&path, &copy).unwrap();
-    let with = |head, public_key| VerifyOptions {
-        head,
+    let with = |head: Option<ksmith_task::Digest>, public_key| VerifyOptions {
+        head: head.map(Into::into),
         public_key,
         run: None,
     };
@@ -313,6 +314,7 @@ fn a_certificate_away_from_its_run_is_checked_for_what_it_holds() {
         found.anchors,
         Anchors {
             head: true,
+            head_digits: None,
             public_key: true
         }
     );
@@ -335,4 +337,90 @@ fn a_certificate_away_from_its_run_is_checked_for_what_it_holds() {
     let claims = verify_certificate(&copy, &with(None, None)).unwrap_err();
     assert_eq!(claims.cause, Cause::CertificateMismatch);
     assert_eq!(json!(claims)["place"]["file"], "sent.json");
+}
+
+#[test]
+fn that_the_baseline_stands_is_said_only_where_something_was_measured_against_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let run_dir = folder.path().join("run");
+    let mut ledger = Ledger::create(&run_dir).unwrap();
+    let objects = ledger.objects().clone();
+    ledger.append(support::opened(&objects, "run")).unwrap();
+    let words = || {
+        let history = History::load(&run_dir).unwrap();
+        (history.without_champion(), history.ending())
+    };
+    assert_eq!(words(), ("nothing was measured so far".to_owned(), "open"));
+    ledger
+        .append(Interrupted {
+            reason: "interrupt".into(),
+            torn: None,
+        })
+        .unwrap();
+    assert_eq!(words(), ("nothing was measured so far".to_owned(), "interrupted"));
+    for (id, code, speedup, said) in [
+        (
+            "c0001",
+            "compile/error",
+            None,
+            "nothing was measured, since every",
+        ),
+        (
+            "c0002",
+            "gain/below-floor",
+            support::speedup(0.9, 0.95, 1.0),
+            "the baseline stands so far",
+        ),
+    ] {
+        let proposal = support::proposed(&objects, id, Role::Candidate, &[], "an idea");
+        let mut verdict = support::verdict(proposal.digest, Decision::Reject, code, Vec::new());
+        verdict.speedup = speedup;
+        ledger.append(proposal).unwrap();
+        ledger
+            .append(Decided {
+                candidate: id.into(),
+                verdict_digest: verdict.digest(),
+                champion: None,
+                reason: code.into(),
+                verdict,
+            })
+            .unwrap();
+        assert!(words().0.starts_with(said), "{}", words().0);
+    }
+}
+
+#[test]
+fn a_run_that_its_audit_refused_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let run_dir = folder.path().join("run");
+    let mut ledger = Ledger::create(&run_dir).unwrap();
+    let objects = ledger.objects().clone();
+    ledger.append(support::opened(&objects, "run")).unwrap();
+    ledger
+        .append(Audited {
+            passed: false,
+            findings: vec!["a candidate that writes nothing passes".into()],
+            detail: serde_json::Value::Null,
+            ms: 1.0,
+        })
+        .unwrap();
+    let history = History::load(&run_dir).unwrap();
+    assert_eq!(history.ending(), "refused by its audit");
+    assert!(history.without_champion().contains("its own audit"));
+}
+
+#[test]
+fn the_claim_of_a_run_without_a_measurement_says_that_nothing_was_measured() {
+    let sample = support::sample();
+    let mut certificate = SignedCertificate::read(&sample.run_dir)
+        .unwrap()
+        .unwrap()
+        .certificate;
+    certificate.champion = None;
+    (certificate.candidates, certificate.unmeasured) = (2, 2);
+    assert!(certificate.sentence().starts_with("Nothing was measured for"));
+    certificate.unmeasured = 1;
+    assert!(certificate.sentence().contains("the baseline stands after 2"));
+    (certificate.candidates, certificate.screened) = (0, 0);
+    assert!(certificate.sentence().starts_with("Nothing was measured for"));
 }

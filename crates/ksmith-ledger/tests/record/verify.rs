@@ -54,7 +54,7 @@ fn check_head(run_dir: &Path, head: Digest) -> Report {
     verify(
         run_dir,
         &VerifyOptions {
-            head: Some(head),
+            head: Some(head.into()),
             ..VerifyOptions::default()
         },
     )
@@ -80,7 +80,7 @@ fn an_untouched_run_is_intact_with_every_anchor() {
     let report = verify(
         &sample.run_dir,
         &VerifyOptions {
-            head: Some(sample.head),
+            head: Some(sample.head.into()),
             public_key: Some(sample.key.public()),
             run: Some(support::RUN.into()),
         },
@@ -91,6 +91,7 @@ fn an_untouched_run_is_intact_with_every_anchor() {
         report.anchors,
         Anchors {
             head: true,
+            head_digits: None,
             public_key: true
         }
     );
@@ -575,7 +576,7 @@ proptest! {
                 prop_assert!(report.is_intact(), "{:?}", report.damage);
             } else {
                 // A view cut back to an earlier state of itself lags and is warned of; everything else is damage.
-                prop_assert!(!report.is_intact() || !report.warnings.is_empty(), "{harms:?} was not found");
+                prop_assert!(!report.is_intact() || !report.warnings.is_empty() || !report.gaps.is_empty(), "{harms:?} was not found");
                 if let Some(damage) = &report.damage {
                     prop_assert!(!damage.place.file.is_empty());
                 }
@@ -594,4 +595,108 @@ fn lines_unreadable(run_dir: &Path) -> bool {
         || text
             .lines()
             .any(|line| serde_json::from_str::<Record>(line).is_err())
+}
+
+#[test]
+fn what_a_closed_run_lacks_and_what_nothing_vouches_for_stand_in_the_last_line() {
+    let sample = sample();
+    for (file, words) in [
+        ("certificate.json", "nobody vouches for the confirmed champion"),
+        ("benchmark.csv", "`benchmark.csv` is missing"),
+        ("candidates.jsonl", "`candidates.jsonl` is missing"),
+        ("task.lock.json", "`task.lock.json` is missing"),
+    ] {
+        assert!(!check(&sample.run_dir).sentence().contains(words));
+        fs::remove_file(sample.run_dir.join(file)).unwrap();
+        let report = check(&sample.run_dir);
+        assert!(
+            report.is_intact() && report.sentence().contains(words),
+            "{}",
+            report.sentence()
+        );
+    }
+    fs::write(sample.run_dir.join("notes.txt"), "mine").unwrap();
+    let sentence = check(&sample.run_dir).sentence();
+    assert!(sentence.ends_with("Not covered: `notes.txt`."), "{sentence}");
+}
+
+#[test]
+fn a_head_may_be_given_by_its_first_digits_and_the_last_line_says_so() {
+    let sample = sample();
+    let with = |digits: &str| {
+        let options = VerifyOptions {
+            head: Some(digits.parse().unwrap()),
+            ..VerifyOptions::default()
+        };
+        verify(&sample.run_dir, &options)
+    };
+    let report = with(&sample.head.to_string()[..12]);
+    assert_eq!(report.anchors.head_digits, Some(12));
+    assert!(
+        report.sentence().contains("12 digits of the head"),
+        "{}",
+        report.sentence()
+    );
+    assert_eq!(with(&sample.head.to_string()).anchors.head_digits, None);
+    assert_eq!(cause(&with("000000000000")), Some(Cause::HeadMismatch));
+    for wrong in ["", "12345678901", "no-hex-digits", &"0".repeat(65)] {
+        assert!(wrong.parse::<verify::Head>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn every_file_of_an_export_is_held_against_its_certificate() {
+    let sample = sample();
+    let certificate = SignedCertificate::read(&sample.run_dir)
+        .unwrap()
+        .unwrap()
+        .certificate;
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("exported");
+    let tree = certificate.champion.as_ref().unwrap().tree;
+    ObjectStore::new(&sample.run_dir).extract(tree, &place).unwrap();
+    let path = place.join(CERTIFICATE_FILE);
+    fs::write(&path, "{}").unwrap();
+    let held = |certificate: &Certificate| {
+        verify::verify_export(&path, certificate).map_err(|damage| (damage.cause, damage.place.file))
+    };
+    let wrong = |file: &str| Err((Cause::ExportMismatch, file.to_owned()));
+    let own = ["candidate.toml".to_owned(), "kernel.c".to_owned()];
+    assert_eq!(held(&certificate).unwrap().checked, own);
+    let mut locked = certificate.clone();
+    let header = "void softmax(void);\n";
+    locked
+        .locks
+        .insert(HEADER_LOCK.into(), Digest::of(header.as_bytes()));
+    assert_eq!(held(&locked), wrong("softmax.h"));
+    fs::write(place.join("softmax.h"), "void other(void);\n").unwrap();
+    assert_eq!(held(&locked), wrong("softmax.h"));
+    fs::write(place.join("softmax.h"), header).unwrap();
+    assert_eq!(held(&locked).unwrap().checked.len(), 3);
+    fs::write(place.join("kernel.c"), "void other(void) {}\n").unwrap();
+    assert_eq!(held(&locked), wrong("candidate.toml"));
+    fs::remove_file(place.join("softmax.h")).unwrap();
+    assert_eq!(held(&locked), wrong("softmax.h"));
+}
+
+#[test]
+fn files_that_an_export_did_not_write_are_named() {
+    let sample = sample();
+    let mut certificate = SignedCertificate::read(&sample.run_dir)
+        .unwrap()
+        .unwrap()
+        .certificate;
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("kernel.c", "void f(void) {}\n");
+    write(
+        "candidate.toml",
+        "schema = 1\nbackend = \"cpu\"\nsources = [\"kernel.c\"]\nentry = \"f\"\n",
+    );
+    write("notes.md", "mine");
+    let digest = ksmith_task::Candidate::load(folder.path()).unwrap().digest();
+    certificate.champion.as_mut().unwrap().digest = digest;
+    let found = verify::verify_export(&folder.path().join(CERTIFICATE_FILE), &certificate).unwrap();
+    assert_eq!(found.checked, ["candidate.toml", "kernel.c"]);
+    assert_eq!(found.extra, ["notes.md"]);
 }

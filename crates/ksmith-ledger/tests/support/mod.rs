@@ -429,6 +429,7 @@ pub fn close_with(mut ledger: Ledger, key: &KeyPair, champion: Option<&str>, uns
             RevealedSeed::new("confirm-c0003", b"c0003"),
         ],
         unstated,
+        unmeasured: 0,
     };
     let head = ledger.append(closed).unwrap().hash;
     let run_dir = ledger.run_dir();

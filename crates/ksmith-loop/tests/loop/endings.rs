@@ -304,3 +304,31 @@ fn instances_share_the_wall_time_and_none_is_left_out() {
             .all(|instance| instance.champion.is_some())
     );
 }
+
+#[test]
+fn a_run_that_its_audit_refused_is_not_gone_on_with() {
+    let (home, mut script) = (Home::new(), Script::new(&[("one", &["a speed 2.0"])]));
+    script.hooks.audit = vec!["an all-zero candidate passes".to_owned()];
+    let refused = run_with(&home.options(), &script, &mut Silent).unwrap_err();
+    assert_eq!(refused.exit_code(), ExitCode::Usage);
+    let runs = home.options().home.join(".ksmith/runs");
+    let run = std::fs::read_dir(runs).unwrap().next().unwrap().unwrap().path();
+    let before = read_records(&run).unwrap().len();
+    script.hooks.audit.clear();
+    let options = ResumeOptions {
+        run: run.clone(),
+        home: home.folder.path().to_owned(),
+        agent_host: AgentHost::default(),
+        interrupt: ksmith_loop::Interrupt::default(),
+        command: vec!["test".into()],
+        signing_key: None,
+    };
+    let again = resume_with(&options, &script, &mut Silent).unwrap_err();
+    assert_eq!(
+        (again.to_string(), again.exit_code()),
+        (refused.to_string(), ExitCode::Usage)
+    );
+    assert_eq!(read_records(&run).unwrap().len(), before, "nothing is appended");
+    assert!(script.asked().is_empty());
+    assert_eq!(History::load(&run).unwrap().ending(), "refused by its audit");
+}

@@ -36,6 +36,8 @@ pub(crate) struct Hooks {
     pub(crate) pause: Duration,
     /// Whether the judge leaves off when it is asked to, as the real one does.
     pub(crate) halts: bool,
+    /// What the audit of the task finds.
+    pub(crate) audit: Vec<String>,
 }
 
 /// What the source of a candidate is worth over the baseline; `None` where it fails the quick pass.
@@ -242,8 +244,8 @@ impl Arena for ScriptedArena {
 
     fn audit(&mut self) -> Result<Audited, ArenaError> {
         Ok(Audited {
-            passed: true,
-            findings: Vec::new(),
+            passed: self.hooks.audit.is_empty(),
+            findings: self.hooks.audit.clone(),
             detail: serde_json::Value::Null,
             ms: 0.0,
         })

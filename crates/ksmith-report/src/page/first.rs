@@ -29,7 +29,7 @@ pub(super) fn verdict_line(view: &RunView) -> String {
         (Some(champion), Some(_)) => times(champion),
         (Some(champion), None) => format!("{} (run not finished)", times(champion)),
         (None, Some(_)) => capitalised(&history.without_champion()),
-        (None, None) => format!("Run not finished; {} so far", history.without_champion()),
+        (None, None) => format!("Run not finished; {}", history.without_champion()),
     }
 }
 
@@ -248,7 +248,7 @@ fn floor_card(champion: &CandidateHistory) -> Markup {
 
 pub(super) fn gains(view: &RunView) -> Markup {
     let champion = view.history.champion();
-    let met = view.history.closed.as_ref().map(|closed| closed.outcome.name());
+    let met = view.history.closed.as_ref().map(|_| view.history.ending());
     html! {
         section aria-labelledby="gains" {
             h2 #gains { "Gains" }

@@ -135,6 +135,38 @@ pub fn header_for(instance: &Instance, entry: &str) -> String {
     text
 }
 
+/// The bare declaration of `entry`: types only, spelled without typedefs, so that nothing in a candidate's sources clashes
+/// with it but another signature.
+pub fn declaration(instance: &Instance, entry: &str) -> String {
+    let contract = instance.task().contract();
+    let plain = |dtype: DType| carrier(dtype).map_or(c_type(dtype), |(integer, _)| integer);
+    let inplace = |name: &str| {
+        contract
+            .outputs
+            .iter()
+            .any(|output| output.inplace.as_deref() == Some(name))
+    };
+    let inputs = contract.inputs.iter().map(|input| {
+        let constant = if inplace(&input.name) { "" } else { "const " };
+        format!("{constant}{}*", plain(instance.dtype(&input.dtype)))
+    });
+    let outputs = contract
+        .outputs
+        .iter()
+        .filter(|output| output.inplace.is_none())
+        .map(|output| format!("{}*", plain(instance.dtype(&output.dtype))));
+    let scalars = contract
+        .scalars
+        .iter()
+        .map(|scalar| plain(instance.dtype(&scalar.dtype)).to_owned());
+    let axes = contract.axes.iter().map(|_| "int64_t".to_owned());
+    let parameters: Vec<String> = inputs.chain(outputs).chain(scalars).chain(axes).collect();
+    format!(
+        "#include <stdint.h>\n#ifdef __cplusplus\nextern \"C\"\n#endif\nvoid {entry}({});\n",
+        parameters.join(", ")
+    )
+}
+
 /// The header that `ksmith abi` prints; the symbol is called after the task.
 pub fn header(instance: &Instance) -> String {
     header_for(instance, &instance.task().contract().name.replace('-', "_"))

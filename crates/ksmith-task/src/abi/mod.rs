@@ -3,5 +3,5 @@
 mod header;
 mod prototype;
 
-pub use header::{header, header_for, prototype, reference_header};
+pub use header::{declaration, header, header_for, prototype, reference_header};
 pub use prototype::{Parameter, Prototype, PrototypeError, prototype_parse};

@@ -36,6 +36,29 @@ pub struct PrototypeError {
     pub message: String,
 }
 
+impl Prototype {
+    /// The parameters in the order of every task: inputs, outputs, scalars, axes.
+    pub fn in_order(&self) -> Vec<&Parameter> {
+        let mut parameters: Vec<&Parameter> = self.parameters.iter().collect();
+        parameters.sort_by_key(|parameter| match parameter {
+            Parameter::Input(..) => 0,
+            Parameter::Output(..) => 1,
+            Parameter::Scalar(..) => 2,
+            Parameter::Axis(_) => 3,
+        });
+        parameters
+    }
+}
+
+impl Parameter {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Input(name, _) | Self::Output(name, _) | Self::Scalar(name, _) | Self::Axis(name) => name,
+        }
+    }
+}
+
 impl FromStr for Prototype {
     type Err = PrototypeError;
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{Finding, ScoringCost};
-use crate::contract::{Backend, Compare, Domain, Output};
+use crate::contract::{Backend, Compare, Domain, Output, ScalarSource};
 use crate::instance::{BindError, Role};
 use crate::shapes::ShapeLimits;
 use crate::{Candidate, Fill, Instance, Task};
@@ -14,6 +14,7 @@ pub(super) fn all(task: &Task, scoring: &[ScoringCost]) -> Vec<Finding> {
     files(task, &mut findings);
     baselines(task, &mut findings);
     backends(task, &mut findings);
+    scalars(task, &mut findings);
     for instance in task.instances() {
         workloads(&instance, &mut findings);
         corners(&instance, &mut findings);
@@ -81,6 +82,13 @@ fn files(task: &Task, findings: &mut Vec<Finding>) {
     let contract = task.contract();
     let reference = &contract.reference;
     if let Some(text) = read(task, &reference.source, "reference.source", findings) {
+        if reference
+            .source
+            .extension()
+            .is_none_or(|extension| extension != "py")
+        {
+            written("reference.source", &reference.source, &text, findings);
+        }
         if !mentions(&text, &reference.entry) {
             findings.push(
                 Finding::error(
@@ -167,6 +175,9 @@ fn baselines(task: &Task, findings: &mut Vec<Finding>) {
                 ));
             }
             Ok(candidate) => {
+                for source in &candidate.sources {
+                    written(&key, &folder.join(&source.path), &source.text, findings);
+                }
                 if let Some(program) = candidate.cpu()
                     && !candidate
                         .sources
@@ -189,6 +200,66 @@ fn baselines(task: &Task, findings: &mut Vec<Finding>) {
                 }
             }
         }
+    }
+}
+
+/// A scalar that never varies proves nothing of the argument.
+fn scalars(task: &Task, findings: &mut Vec<Finding>) {
+    for scalar in &task.contract().scalars {
+        if let ScalarSource::Value(value) = &scalar.source
+            && value.names().is_empty()
+        {
+            findings.push(
+                Finding::warning(
+                    format!("scalars.{}", scalar.name),
+                    format!("it is always {value}: a candidate may compile this value in"),
+                )
+                .help("give it a `fill`, for example `uniform(0.5, 2)`, if the kernel must take any value"),
+            );
+        }
+    }
+}
+
+/// An `#error` that no condition guards: the file is still to be written, and never compiles.
+fn unwritten(text: &str) -> Option<usize> {
+    let (mut depth, mut in_comment) = (0usize, false);
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim_start();
+        let starts_inside = in_comment;
+        for at in 0..line.len() {
+            match line.as_bytes().get(at..at + 2) {
+                Some(b"/*") if !in_comment => in_comment = true,
+                Some(b"*/") => in_comment = false,
+                _ => {}
+            }
+        }
+        let Some(directive) = line.strip_prefix('#').filter(|_| !starts_inside) else {
+            continue;
+        };
+        let directive = directive.trim_start();
+        if directive.starts_with("if") {
+            depth += 1;
+        } else if directive.starts_with("endif") {
+            depth = depth.saturating_sub(1);
+        } else if directive.starts_with("error") && depth == 0 {
+            return Some(index + 1);
+        }
+    }
+    None
+}
+
+fn written(key: &str, file: &Path, text: &str, findings: &mut Vec<Finding>) {
+    if let Some(line) = unwritten(text) {
+        findings.push(
+            Finding::error(
+                key,
+                format!(
+                    "`{}` is still to be written: line {line} is an `#error`",
+                    file.display()
+                ),
+            )
+            .help("write what the kernel computes in its place"),
+        );
     }
 }
 
@@ -395,5 +466,22 @@ fn tolerance(instance: &Instance, output: &Output, findings: &mut Vec<Finding>) 
             key,
             format!("rtol = {rtol} accepts nearly anything"),
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unwritten;
+
+    #[test]
+    fn an_error_directive_counts_only_where_no_condition_and_no_comment_holds_it() {
+        assert_eq!(unwritten("void f(void) {\n#error \"write it\"\n}\n"), Some(2));
+        assert_eq!(unwritten("  # error x\n"), Some(1));
+        assert_eq!(
+            unwritten("#ifndef T\n#if 0\n#endif\n#error T\n#endif\nvoid f(void) {}\n"),
+            None
+        );
+        assert_eq!(unwritten("/* one\n#error no\n*/\n#error yes\n"), Some(4));
+        assert_eq!(unwritten("int x; // #error\n"), None);
     }
 }

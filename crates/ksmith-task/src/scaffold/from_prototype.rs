@@ -42,7 +42,8 @@ pub(super) fn files(name: &str, prototype: &Prototype) -> Files {
             Parameter::Scalar(name, dtype) => {
                 let _ = write!(
                     scalars,
-                    "{{ name = \"{name}\", dtype = \"{dtype}\", value = 1 }}, "
+                    "{{ name = \"{name}\", dtype = \"{dtype}\", fill = \"{}\" }}, ",
+                    scalar_fill(*dtype)
                 );
             }
             Parameter::Axis(_) => {}
@@ -91,16 +92,18 @@ pub(super) fn files(name: &str, prototype: &Prototype) -> Files {
     folder(name, &about, task, reference, kernel, &entry)
 }
 
+/// The values of a scalar of which only the type is known. They differ from case to case, so that a kernel that ignores
+/// its argument fails; they are above zero, so that one may divide by them.
+pub fn scalar_fill(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool => "bernoulli(0.5)",
+        dtype if dtype.is_float() => "uniform(0.5, 2)",
+        _ => "integers(1, 8)",
+    }
+}
+
 /// The prototype in the task's order: inputs, outputs, scalars, axes.
 fn signature(prototype: &Prototype, name: &str, reference: bool) -> String {
-    let rank = |parameter: &Parameter| match parameter {
-        Parameter::Input(..) => 0,
-        Parameter::Output(..) => 1,
-        Parameter::Scalar(..) => 2,
-        Parameter::Axis(_) => 3,
-    };
-    let mut parameters: Vec<&Parameter> = prototype.parameters.iter().collect();
-    parameters.sort_by_key(|parameter| rank(parameter));
     let spell = |dtype: &DType| match (reference, dtype) {
         (true, dtype) if dtype.is_float() => "double",
         (true, _) | (_, DType::I64) => "int64_t",
@@ -112,7 +115,8 @@ fn signature(prototype: &Prototype, name: &str, reference: bool) -> String {
         (_, DType::I16) => "int16_t",
         (_, DType::I8) => "int8_t",
     };
-    let list: Vec<_> = parameters
+    let list: Vec<_> = prototype
+        .in_order()
         .into_iter()
         .map(|parameter| match parameter {
             Parameter::Input(name, dtype) => format!("const {}* {name}", spell(dtype)),

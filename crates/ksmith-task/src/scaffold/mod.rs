@@ -6,6 +6,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use from_prototype::scalar_fill;
+
 use crate::abi::Prototype;
 use crate::family::{FAMILIES, Family};
 use crate::nearest::nearest;

@@ -49,11 +49,12 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
     store
         .extract(candidate.proposed.tree, &args.out)
         .map_err(|error| Failure::of(ExitCode::Changed, &error))?;
-    if let Some(header) = ksmith_loop::header_of(&found.dir)? {
-        write(
-            &args.out.join(format!("{}.h", history.opened.task)),
-            header.as_bytes(),
-        )?;
+    let header = args.out.join(format!("{}.h", history.opened.task));
+    // A candidate may have a file of that name itself.
+    if !header.exists()
+        && let Some(text) = ksmith_loop::header_of(&found.dir)?
+    {
+        write(&header, text.as_bytes())?;
     }
     let certificate = found.dir.join(CERTIFICATE_FILE);
     let certified = certificate.is_file() && args.candidate.is_none();

@@ -114,14 +114,54 @@ pub(crate) fn explain(verdict: &Verdict, text: &mut String) {
         .filter(|gate| matches!(gate.result, GateOutcome::Fail | GateOutcome::Error))
     {
         if !gate.evidence.is_null() {
-            let evidence = ksmith_report::clean(&gate.evidence.to_string());
-            let _ = write!(text, "\n{}: {evidence}", gate.name);
+            let _ = write!(text, "\n{}: {}", gate.name, evidence(&gate.evidence));
         }
     }
     if !verdict.verdict.is_statement() {
         let _ = write!(
             text,
             "\nNo statement was possible; `ksmith doctor` shows what this machine lacks, and its noise."
+        );
+    }
+}
+
+/// Evidence for people: texts of many lines, such as what a compiler says, stand below the rest as they are.
+fn evidence(value: &serde_json::Value) -> String {
+    let Some(object) = value.as_object() else {
+        return ksmith_report::clean(&value.to_string());
+    };
+    let (mut short, mut long) = (Vec::new(), String::new());
+    for (name, value) in object {
+        match value.as_str() {
+            Some(text) if text.trim_end().contains('\n') => {
+                let _ = write!(long, "\n{}", ksmith_report::clean(text.trim_end()));
+            }
+            Some(text) => short.push(format!("{name}: {}", ksmith_report::clean_line(text.trim_end()))),
+            None if value.is_null() => {}
+            None => short.push(format!(
+                "{name}: {}",
+                ksmith_report::clean_line(&value.to_string())
+            )),
+        }
+    }
+    format!("{}{long}", short.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::evidence;
+
+    #[test]
+    fn what_a_compiler_says_keeps_its_lines_and_the_rest_stands_on_one() {
+        assert_eq!(
+            evidence(&json!({ "stderr": "kernel.c:1: error\n  int x\n      ^\n" })),
+            "\nkernel.c:1: error\n  int x\n      ^"
+        );
+        assert_eq!(
+            evidence(&json!({ "output": "z", "place": [3, 1], "got": null })),
+            "output: z, place: [3,1]"
         );
     }
 }

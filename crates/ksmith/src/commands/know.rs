@@ -54,11 +54,16 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
         bytes: args.max_bytes.max(1),
     };
     let answer = recall(&lore, &query);
-    ui.result(&answer, || text(&answer))?;
+    let is_empty = lore.entries().is_empty();
+    ui.result(&answer, || text(&answer, is_empty))?;
     Ok(ExitCode::Done)
 }
 
-fn text(answer: &Answer) -> String {
+fn text(answer: &Answer, is_empty: bool) -> String {
+    if is_empty {
+        return "The library under `.ksmith/lore` is empty. `ksmith lore add RUN` adds what a closed run taught."
+            .to_owned();
+    }
     let mut text = String::new();
     for hit in &answer.hits {
         let effect = hit.effect.map_or_else(String::new, |effect| {

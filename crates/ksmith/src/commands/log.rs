@@ -57,6 +57,7 @@ fn list(ui: &mut Ui) -> Outcome {
                 "state": state(history),
                 "champion": history.champion,
                 "over_baseline": history.champion().and_then(|champion| champion.over_baseline()),
+                "no_statement": history.allows_no_statement(),
                 "candidates": history.candidates.len(),
                 "head": history.head,
             }),
@@ -79,8 +80,8 @@ fn list(ui: &mut Ui) -> Outcome {
                     let at = &history.opened_at;
                     writeln!(
                         text,
-                        "{id}  {at}  {:<12}  {:<20}  {champion}",
-                        state(history),
+                        "{id}  {at}  {:<21}  {:<20}  {champion}",
+                        history.ending(),
                         history.opened.instance
                     )
                 }
@@ -95,6 +96,7 @@ fn list(ui: &mut Ui) -> Outcome {
     Ok(ExitCode::Done)
 }
 
+/// The outcome as the record names it, for programs.
 fn state(history: &History) -> &'static str {
     match &history.closed {
         Some(closed) => closed.outcome.name(),

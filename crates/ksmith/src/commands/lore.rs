@@ -53,7 +53,15 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
             }
             ui.result(&json!({ "entries": added }), || {
                 if added.is_empty() {
-                    return "The run taught nothing that is worth an entry, or is not closed.".to_owned();
+                    return match history.closed {
+                        Some(_) => "The run taught nothing that is worth an entry: it has no champion, and no direction \
+                                    with five correct tries."
+                            .to_owned(),
+                        None => format!(
+                            "The run is not closed ({}): only a closed run teaches.",
+                            history.ending()
+                        ),
+                    };
                 }
                 let mut text = String::new();
                 for entry in &added {

@@ -111,11 +111,28 @@ fn guesses(prototype: &Prototype) -> Vec<String> {
             Parameter::Output(name, dtype) => {
                 guesses.push(format!("output `{name}` is {dtype} [{shape}], and its tolerance"));
             }
-            Parameter::Scalar(name, _) => guesses.push(format!("scalar `{name}` is 1")),
+            Parameter::Scalar(name, dtype) => {
+                guesses.push(format!(
+                    "scalar `{name}` is drawn from {}",
+                    scaffold::scalar_fill(*dtype)
+                ));
+            }
             Parameter::Axis(name) => {
                 guesses.push(format!("axis `{name}`: its largest size, and the workload's"))
             }
         }
+    }
+    let names = |parameters: &[&Parameter]| {
+        let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name()).collect();
+        names.join(", ")
+    };
+    let given = names(&prototype.parameters.iter().collect::<Vec<_>>());
+    let ordered = names(&prototype.in_order());
+    if given != ordered {
+        guesses.push(format!(
+            "the order of the arguments: a task's kernel takes inputs, outputs, scalars, axes, so yours, ({given}), \
+             become ({ordered})"
+        ));
     }
     guesses
 }

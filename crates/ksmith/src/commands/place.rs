@@ -87,10 +87,12 @@ pub(crate) fn agent_host(ui: &Ui) -> AgentHost {
     }
 }
 
-/// A candidate that the record does not have is the user's slip; a damaged object is not.
+/// A candidate that the record does not have is the user's slip; a damaged object is not. That there is no champion is an
+/// answer.
 pub(crate) fn lookup(error: LookupError) -> Failure {
     let code = match error {
         LookupError::Object(_) => ExitCode::Changed,
+        LookupError::NoChampion(_) => ExitCode::NotAccepted,
         _ => ExitCode::Usage,
     };
     Failure::of(code, &error)

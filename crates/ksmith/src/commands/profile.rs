@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use ksmith_loop::Finding;
 use ksmith_report::{clean, clean_line};
 use ksmith_task::ExitCode;
 
@@ -13,7 +14,7 @@ use crate::ui::Ui;
 /// Read a CPU candidate's machine code, or a profile that Nsight Compute made
 ///
 /// Of a candidate: vector width, spills, calls in hot loops, and a model of its inner loop; nothing is run, and the
-/// figures say that they are a model. With `--import`: six dimensions read by rules, and a digest of at most 2 KiB that
+/// figures say that they are a model; last comes one next edit. With `--import`: six dimensions read by rules, and a digest of at most 2 KiB that
 /// ends in one next edit. Hints for whoever writes kernels, never evidence.
 ///
 /// Example: ksmith profile --import profile.csv
@@ -82,12 +83,17 @@ fn model(candidate: &Path, unsandboxed: bool, ui: &mut Ui) -> Outcome {
                 );
             }
         }
-        for finding in &outcome.findings {
+        for (finding, places) in grouped(&outcome.findings) {
+            let at = match places.as_slice() {
+                [] => String::new(),
+                places => format!(" at {}", places.join(", ")),
+            };
             let _ = writeln!(
                 text,
-                "- {} {}: {}",
+                "- {} {}{}: {}",
                 finding.id,
                 clean_line(&finding.subject),
+                clean_line(&at),
                 clean_line(&finding.evidence)
             );
             if let Some(advice) = &finding.advice {
@@ -97,7 +103,46 @@ fn model(candidate: &Path, unsandboxed: bool, ui: &mut Ui) -> Outcome {
         for gap in &outcome.incomplete {
             let _ = writeln!(text, "not seen: {}", clean_line(gap));
         }
+        let _ = match next(&outcome.findings) {
+            Some(finding) => writeln!(
+                text,
+                "Next edit: {} ({})",
+                clean_line(finding.advice.as_deref().unwrap_or_default()),
+                finding.id
+            ),
+            None => writeln!(
+                text,
+                "Next edit: none that the machine code alone suggests; `ksmith bench` measures."
+            ),
+        };
         text
     })?;
     Ok(ExitCode::Done)
+}
+
+/// Findings that say the same of one function, once, with every place.
+fn grouped(findings: &[Finding]) -> Vec<(&Finding, Vec<&str>)> {
+    let mut groups: Vec<(&Finding, Vec<&str>)> = Vec::new();
+    for finding in findings {
+        let same = |(other, _): &&mut (&Finding, Vec<&str>)| {
+            (&other.id, &other.subject, &other.evidence) == (&finding.id, &finding.subject, &finding.evidence)
+        };
+        let place = finding.place.as_deref();
+        match groups.iter_mut().find(same) {
+            Some((_, places)) => places.extend(
+                place
+                    .filter(|place| !places.contains(place))
+                    .into_iter()
+                    .collect::<Vec<_>>(),
+            ),
+            None => groups.push((finding, place.into_iter().collect())),
+        }
+    }
+    groups
+}
+
+/// The finding that matters most among those with advice; of equals the first.
+fn next(findings: &[Finding]) -> Option<&Finding> {
+    let advised = findings.iter().filter(|finding| finding.advice.is_some());
+    advised.rev().max_by_key(|finding| finding.severity)
 }

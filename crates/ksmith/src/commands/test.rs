@@ -31,6 +31,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
     let sandbox = super::run::sandbox(args.unsandboxed);
+    ui.note("compiling, then every correctness gate");
     let verdict = ksmith_loop::test(&args.candidate, &args.task, &args.types, sandbox)?;
     let failed = ksmith_loop::first_failure(&verdict);
     let value = json!({
