@@ -8,11 +8,11 @@ use std::sync::Arc;
 use ksmith_task::{Bound, Role, Tensor};
 
 use super::case::InputFill;
+use super::domain;
 use super::plan::{Plan, dev_fills, distribution_fills, distributions};
 use super::pressed::Pressed;
 use super::pressure::{Tier, limited, takes_pressure};
 use super::stream::Stream;
-use super::{Target, domain};
 use crate::judge::JudgeError;
 use crate::number::{self, Values};
 
@@ -150,16 +150,15 @@ fn scale(spec: &mut super::CaseSpec, size: usize, sharing: &[usize], pattern: Pa
         ) else {
             continue;
         };
-        let target = Target {
-            dtype: tensor.dtype,
-            shape: &tensor.shape,
-            domain: rule.domain,
-        };
         let side = if input == down { -1 } else { 1 };
         let below: usize = tensor.shape.iter().skip(axis + 1).product();
         let scaled = values.iter().enumerate().map(|(at, value)| {
             let exponent = exponents[at / below.max(1) % size].clamp(-most, most);
-            domain::settle(value * number::power_of_two(side * exponent), &target)
+            domain::settle(
+                value * number::power_of_two(side * exponent),
+                tensor.dtype,
+                rule.domain.as_ref(),
+            )
         });
         spec.fills[input] = InputFill::Given(Arc::new(Values::Real(scaled.collect())));
     }

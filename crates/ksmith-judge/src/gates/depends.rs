@@ -329,6 +329,7 @@ mod tests {
             spec,
             storage: Vec::new(),
             expected: Vec::new(),
+            resident: None,
         };
         let mut stream = Key::new(&Secret::dev(), "depends", 0, "exchange").block(0);
         let tensor = bound.inputs().next().unwrap();

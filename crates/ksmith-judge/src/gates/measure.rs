@@ -151,7 +151,7 @@ pub(crate) struct BenchHost<'j> {
     pub(crate) started: Instant,
     pub(crate) pool: Pool,
     /// What the candidate is shown at the end of each set.
-    pub(crate) late: Arc<Vec<Shown>>,
+    pub(crate) late: Arc<Vec<Case>>,
     pub(crate) late_secret: Secret,
     pub(crate) halt: Halt,
     pub(crate) backend: Backend,
@@ -218,7 +218,7 @@ impl BenchHost<'_> {
     }
 
     /// Late probes at the timed shapes that are not large.
-    fn draw_late(&mut self, secret: &Secret) -> Result<Arc<Vec<Shown>>, JudgeError> {
+    fn draw_late(&mut self, secret: &Secret) -> Result<Arc<Vec<Case>>, JudgeError> {
         let plan = Plan::hidden(self.instance, secret).on(self.backend);
         let bounds = self.timed.iter().map(|timed| Arc::clone(&timed.bound));
         let shapes: Vec<_> = bounds
@@ -405,7 +405,7 @@ pub(crate) fn deadline(champion_ns: u64) -> Duration {
 pub(crate) struct BenchArm<'j> {
     runner: Runner,
     pool: Pool,
-    late: Arc<Vec<Shown>>,
+    late: Arc<Vec<Case>>,
     deadlines: Vec<Duration>,
     checkers: Arc<Checkers>,
     _host: std::marker::PhantomData<&'j ()>,
@@ -456,10 +456,10 @@ impl Arm for BenchArm<'_> {
 
     fn late(&mut self) -> Result<(), Fault> {
         let late = Arc::clone(&self.late);
-        for shown in late.iter() {
-            let setup = Setup::new(&shown.case.spec.bound);
+        for case in late.iter() {
+            let setup = Setup::new(&case.spec.bound);
             self.runner
-                .timed(shown, setup, &self.checkers)
+                .timed(case, setup, &self.checkers)
                 .map_err(|error| arm_fault(Gate::PostBench, error))?
                 .map_err(wrong_arm)?;
         }
