@@ -77,7 +77,7 @@ pub struct LockError {
 }
 
 impl Lock {
-    /// Hashes everything that `task` names. A baseline of a backend that is not there is left out.
+    /// Hashes everything that `task` names. A baseline or reference of a backend that is not there is left out.
     pub fn of(task: &Task, judge: Digest) -> Result<Self, LockError> {
         let contract = task.contract();
         let mut files = BTreeMap::new();
@@ -88,9 +88,6 @@ impl Lock {
             .map_or_else(|| PathBuf::from("task.toml"), PathBuf::from);
         add(&name)?;
         add(&contract.reference.source)?;
-        if let Some(folder) = &contract.reference.cuda {
-            add(folder)?;
-        }
         if let Some(generator) = &contract.generator {
             add(&generator.source)?;
         }
@@ -102,7 +99,8 @@ impl Lock {
         for trace in &contract.hidden.traces {
             add(&trace.file)?;
         }
-        for folder in contract.baseline.values().chain(&contract.seeds) {
+        let folders = contract.baseline.values().chain(&contract.seeds);
+        for folder in folders.chain(&contract.reference.cuda) {
             if task.dir().join(folder).exists() {
                 add(folder)?;
             }

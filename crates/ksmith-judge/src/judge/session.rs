@@ -451,7 +451,9 @@ fn task_digest(instance: &Instance, baseline: &Candidate) -> Result<Digest, Judg
         ("task.toml".to_owned(), instance.task().text().as_bytes().to_vec()),
         ("baseline".to_owned(), baseline.digest().to_string().into_bytes()),
     ];
-    if let Some(folder) = &contract.reference.cuda {
+    if let Some(folder) = &contract.reference.cuda
+        && baseline.backend() == Backend::Cuda
+    {
         let path = instance.task().dir().join(folder);
         let reference = Candidate::load(&path)
             .map_err(|error| JudgeError::Unsupported(format!("the reference for the device: {error}")))?;
