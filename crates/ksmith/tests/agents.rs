@@ -43,23 +43,27 @@ fn root() -> PathBuf {
 
 /// A copy of the softmax task whose runs end at their goal.
 fn task(home: &Path) -> String {
-    let copy = home.join("softmax");
-    for folder in ["", "baseline/cpu", "baseline/cuda", "reference/cuda"] {
-        let from = root().join("tasks/softmax").join(folder);
-        std::fs::create_dir_all(copy.join(folder)).unwrap();
-        for entry in std::fs::read_dir(from).unwrap().flatten() {
-            if entry.path().is_file() {
-                std::fs::copy(entry.path(), copy.join(folder).join(entry.file_name())).unwrap();
-            }
+    let folder = home.join("softmax");
+    copy(&root().join("tasks/softmax"), &folder);
+    let file = folder.join("task.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let start = "performance = { ";
+    assert!(text.contains(start) && !text.contains("stop ="), "{text}");
+    let text = text.replace(start, &format!("{start}stop = \"goal\", "));
+    std::fs::write(&file, text).unwrap();
+    folder.display().to_string()
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().flatten() {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
         }
     }
-    let file = copy.join("task.toml");
-    let text = std::fs::read_to_string(&file).unwrap();
-    let goal = "performance = { goal = { cpu = 0.25, cuda = 0.6 },";
-    assert!(text.contains(goal));
-    let text = text.replace(goal, &format!("{goal} stop = \"goal\","));
-    std::fs::write(&file, text).unwrap();
-    copy.display().to_string()
 }
 
 fn cheat() -> String {
@@ -263,30 +267,22 @@ fn serve(turns: Vec<Turn>) -> ScriptedServer {
     ScriptedServer::start(Options::new(script)).unwrap()
 }
 
-/// A run in which a real command line, or its stand-in, writes and a model of another vendor reviews.
-fn a_command_line_is_crowned(home: &Path, writer: &str, model: &str, cheats: bool) {
+/// A run in which a command line writes: a real one with its model, which a model of another vendor reviews, or a
+/// stand-in without one, which the rules review.
+fn a_command_line_is_crowned(home: &Path, writer: &str, model: Option<&str>, cheats: bool) {
     let server = serve(with_a_shell(cheats));
     let url = format!("{}/v1", server.url());
-    let mechanisms = "digest,screen,review";
-    let ended = run(
-        home,
-        writer,
-        AGENTS_WALL,
-        &[
-            "--model",
-            model,
-            "--model-url",
-            &url,
-            "--reviewer",
-            "api:claude-scripted",
-            "--reviewer-url",
-            &url,
-            "--reviewer-wire",
-            "messages",
-            "--mechanisms",
-            mechanisms,
-        ],
-    );
+    let mut more = vec!["--mechanisms", "digest,screen,review"];
+    let (reviewer, independence) = match model {
+        Some(model) => {
+            more.extend(["--model", model, "--model-url", url.as_str()]);
+            more.extend(["--reviewer-url", url.as_str(), "--reviewer-wire", "messages"]);
+            ("api:claude-scripted", "other-vendor")
+        }
+        None => ("lint", "no-model"),
+    };
+    more.extend(["--reviewer", reviewer]);
+    let ended = run(home, writer, AGENTS_WALL, &more);
     let sessions = ended.sessions();
     let answer = sessions[0].answer.unwrap();
     assert!(answer.bytes > 0, "the transcript is not in the record");
@@ -319,10 +315,11 @@ fn a_command_line_is_crowned(home: &Path, writer: &str, model: &str, cheats: boo
         .unwrap();
     let detail = review.detail.as_ref().unwrap();
     assert_eq!(
-        (review.reviewer.as_str(), detail.outcome.as_str(), detail.source),
-        ("api:claude-scripted", "pass", champion.proposed.digest)
+        (review.reviewer.as_str(), review.veto, detail.source),
+        (reviewer, false, champion.proposed.digest)
     );
-    assert_eq!(detail.independence, "other-vendor");
+    assert!(model.is_none() || detail.outcome == "pass");
+    assert_eq!(detail.independence, independence);
     println!("{writer} wrote {}, reviewed and crowned", champion.id());
 }
 
@@ -337,7 +334,7 @@ fn real_command_lines_cheat_fail_a_test_mend_it_are_reviewed_and_crowned() {
     // One that cheats first is enough: what it leaves is judged as in any run.
     for (name, model, cheats) in [("codex", "gpt-scripted", true), ("qwen", "qwen-scripted", false)] {
         if installed().join(name).exists() {
-            a_command_line_is_crowned(home.path(), &format!("cli:{name}"), model, cheats);
+            a_command_line_is_crowned(home.path(), &format!("cli:{name}"), Some(model), cheats);
             driven += 1;
         } else {
             println!("skipped (1): `{name}` is not installed; `.ci/agents` installs it where npm is");
@@ -357,6 +354,7 @@ fn stands_in(home: &Path) {
     std::fs::write(files.join("cheat.c"), cheat()).unwrap();
     let script = format!(
         r#"#!/bin/bash
+echo 'taking the next step'
 if ! grep -q '(cheat)' BRIEF.md; then
   cp '{files}/cheat.c' candidate/kernel.c
   {cheat}
@@ -388,7 +386,7 @@ ksmith tool submit || exit 10
         files.display()
     );
     std::fs::write(&profile, text).unwrap();
-    a_command_line_is_crowned(home, &format!("cli:{}", profile.display()), "gpt-scripted", true);
+    a_command_line_is_crowned(home, &format!("cli:{}", profile.display()), None, true);
 }
 
 /// What a plain model says: it fails a test, mends it, and stops.
