@@ -245,14 +245,17 @@ fn some_zeros(values: &mut [f64], row: usize, stream: &mut Stream) {
     }
 }
 
-/// One element in sixteen becomes subnormal; dtypes without subnormals of their own do not take it.
+/// One element in sixteen becomes subnormal, never the first of a row: a row's own scale stays a normal number, as tasks
+/// that divide by it want. Dtypes without subnormals of their own do not take it.
 fn subnormals(values: &mut [f64], target: &Target<'_>, stream: &mut Stream) -> Option<()> {
     target.dtype.unit_roundoff()?;
     let smallest = number::smallest_normal(target.dtype);
-    for value in values {
-        if stream.below(16) == 0 {
-            let sign = if stream.below(2) == 0 { 1.0 } else { -1.0 };
-            *value = sign * smallest * stream.unit();
+    for row in values.chunks_mut(target.row().max(1)) {
+        for value in row.iter_mut().skip(1) {
+            if stream.below(16) == 0 {
+                let sign = if stream.below(2) == 0 { 1.0 } else { -1.0 };
+                *value = sign * smallest * stream.unit();
+            }
         }
     }
     Some(())
