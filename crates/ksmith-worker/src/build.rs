@@ -169,7 +169,14 @@ pub fn compile(sources: &Sources, options: &BuildOptions) -> Result<Build, Build
         Some(finished) => finished,
         None => boxed(compiler, &arguments, &room, options)?,
     };
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    // That we take the question for files away is nothing to tell anyone.
+    let text = |bytes: &[u8]| -> String {
+        let text = String::from_utf8_lossy(bytes);
+        let lines = text.split_inclusive('\n');
+        lines
+            .filter(|line| !line.contains("warning: undefining \"__has_include"))
+            .collect()
+    };
     let refused = |code| {
         Ok(Build::Refused(Refused {
             code,
