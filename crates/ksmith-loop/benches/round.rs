@@ -15,51 +15,21 @@
 mod scripted;
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 use std::time::Instant;
 
 use ksmith_agents::gateway::{Endpoint, Wire};
 use ksmith_ledger::History;
-use ksmith_loop::arena::{Arena, ArenaError};
-use ksmith_loop::writer::{Writer, WriterError};
-use ksmith_loop::{BuiltIn, RunOptions, Sandbox, Setting, Silent, Workshop, WriterChoice, run_with};
+use ksmith_loop::{RunOptions, Silent, WriterChoice, run_with};
 use ksmith_scripted::{Action, Options, Script, ScriptedServer, Turn};
-use ksmith_task::{Backend, Instance};
-use scripted::{Home, Round};
+use scripted::{Home, Mixed, Round};
 use serde_json::json;
 
 const SHORT: u64 = 5;
 const LONG: u64 = 45;
 const REPEATS: usize = 5;
 
-/// The scripted judge; the writer that is asked for.
-struct Bench {
-    script: scripted::Script,
-    own: bool,
-}
-
-impl Workshop for Bench {
-    fn arena(
-        &self,
-        instance: &Instance,
-        backend: Backend,
-        run: &Path,
-        sandbox: Sandbox,
-    ) -> Result<Box<dyn Arena>, ArenaError> {
-        self.script.arena(instance, backend, run, sandbox)
-    }
-
-    fn writer(&self, choice: &WriterChoice, setting: &Setting<'_>) -> Result<Box<dyn Writer>, WriterError> {
-        if self.own {
-            self.script.writer(choice, setting)
-        } else {
-            BuiltIn.writer(choice, setting)
-        }
-    }
-}
-
 /// Milliseconds of a run with this many rounds.
-fn run(rounds: u64, prepare: &dyn Fn(&mut RunOptions, &Home), own: bool) -> f64 {
+fn run(rounds: u64, prepare: &dyn Fn(&mut RunOptions, &Home)) -> f64 {
     let home = Home::new();
     let mut options = home.options();
     // The flag control takes a scoring of its own.
@@ -73,12 +43,9 @@ fn run(rounds: u64, prepare: &dyn Fn(&mut RunOptions, &Home), own: bool) -> f64 
             (direction, texts)
         })
         .collect();
-    let bench = Bench {
-        script: scripted::Script::new(Box::leak(script.into_boxed_slice())),
-        own,
-    };
+    let workshop = Mixed(scripted::Script::new(Box::leak(script.into_boxed_slice())));
     let began = Instant::now();
-    let outcome = run_with(&options, &bench, &mut Silent).unwrap();
+    let outcome = run_with(&options, &workshop, &mut Silent).unwrap();
     let ms = began.elapsed().as_secs_f64() * 1e3;
     let history = History::load(&outcome.instances[0].dir).unwrap();
     let round = history.champion().unwrap().proposed.round;
@@ -86,9 +53,9 @@ fn run(rounds: u64, prepare: &dyn Fn(&mut RunOptions, &Home), own: bool) -> f64 
     ms
 }
 
-fn report(name: &str, prepare: &dyn Fn(&mut RunOptions, &Home), own: bool) {
+fn report(name: &str, prepare: &dyn Fn(&mut RunOptions, &Home)) {
     let mut found: Vec<f64> = (0..REPEATS)
-        .map(|_| (run(LONG, prepare, own) - run(SHORT, prepare, own)) / (LONG - SHORT) as f64)
+        .map(|_| (run(LONG, prepare) - run(SHORT, prepare)) / (LONG - SHORT) as f64)
         .collect();
     found.sort_by(f64::total_cmp);
     println!(
@@ -109,14 +76,14 @@ printf 'hypothesis = "speed %s"\ndirection = "direction-%s"\npredicted_gain = 1.
 
 fn main() {
     ksmith_loop::intercept();
-    report("the loop alone", &|_, _| {}, true);
+    report("the loop alone", &|_, _| {});
     let agent = |options: &mut RunOptions, home: &Home| {
         let path = home.folder.path().join("agent.sh");
         std::fs::write(&path, AGENT).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         options.writer = WriterChoice::Cli(path.display().to_string());
     };
-    report("a command line in its box", &agent, false);
+    report("a command line in its box", &agent);
     let turns = (1..=LONG).rev().map(|number| {
         let kernel = format!("#pragma script speed {}.5\nvoid softmax(void) {{}}\n", number + 1);
         let note = format!("hypothesis = \"speed {number}\"\ndirection = \"direction-{number}\"\n");
@@ -143,5 +110,5 @@ fn main() {
         };
         options.writer = WriterChoice::Api("some-model".into());
     };
-    report("a model, two calls over the gateway", &model, false);
+    report("a model, two calls over the gateway", &model);
 }

@@ -8,12 +8,11 @@ use ksmith_ledger::verify::{VerifyOptions, verify};
 use ksmith_ledger::{Entry, History, Kind, Outcome, SignedCertificate, Status, read_records};
 use ksmith_loop::step::{Now, Step, next};
 use ksmith_loop::{
-    AgentHost, InstanceOutcome, Memory, ResumeOptions, RunOptions, RunOutcome, Silent, Stop, WriterChoice,
-    resume_with, run_with,
+    InstanceOutcome, Memory, RunOptions, RunOutcome, Silent, Stop, WriterChoice, resume_with, run_with,
 };
 use ksmith_task::ExitCode;
 
-use crate::scripted::{Home, Hooks, Round, Script};
+use crate::scripted::{Home, Hooks, Round, Script, resume_options};
 
 fn run(script: &Script, options: &RunOptions) -> (InstanceOutcome, RunOutcome) {
     let outcome = run_with(options, script, &mut Silent).unwrap();
@@ -227,14 +226,7 @@ fn an_interrupt_throws_the_step_in_flight_away_and_resume_does_it_again() {
     assert_eq!(outcome.exit_code(), ExitCode::Interrupted);
     assert_eq!(count(&stopped.dir, Kind::Decided), 0);
     script.hooks = Hooks::default();
-    let again = ResumeOptions {
-        run: stopped.dir.clone(),
-        home: home.folder.path().to_owned(),
-        agent_host: AgentHost::default(),
-        interrupt: ksmith_loop::Interrupt::default(),
-        command: vec!["test".into()],
-        signing_key: Some(home.folder.path().join("signing.key")),
-    };
+    let again = resume_options(home.folder.path(), &stopped.dir);
     let outcome = resume_with(&again, &script, &mut Silent).unwrap();
     assert_eq!(outcome.instances[0].outcome, Outcome::GoalMet);
     is_intact(&stopped.dir);
@@ -315,14 +307,7 @@ fn a_run_that_its_audit_refused_is_not_gone_on_with() {
     let run = std::fs::read_dir(runs).unwrap().next().unwrap().unwrap().path();
     let before = read_records(&run).unwrap().len();
     script.hooks.audit.clear();
-    let options = ResumeOptions {
-        run: run.clone(),
-        home: home.folder.path().to_owned(),
-        agent_host: AgentHost::default(),
-        interrupt: ksmith_loop::Interrupt::default(),
-        command: vec!["test".into()],
-        signing_key: None,
-    };
+    let options = resume_options(home.folder.path(), &run);
     let again = resume_with(&options, &script, &mut Silent).unwrap_err();
     assert_eq!(
         (again.to_string(), again.exit_code()),

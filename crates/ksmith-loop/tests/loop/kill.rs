@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use ksmith_ledger::verify::{VerifyOptions, verify};
 use ksmith_ledger::{Kind, Outcome, read_records};
-use ksmith_loop::{Interrupt, ResumeOptions, Silent, resume_with, run_with};
+use ksmith_loop::{Silent, resume_with, run_with};
 
-use crate::scripted::{Home, Round, Script};
+use crate::scripted::{Home, Round, Script, resume_options};
 
 const ROUNDS: &[Round] = &[
     ("one", &["a speed 2.0", "b speed 3.0", "c speed 1.5"]),
@@ -46,18 +46,9 @@ fn child_of_the_kill_test() {
         return;
     };
     let home = PathBuf::from(home);
-    let signing_key = Some(home.join("signing.key"));
     match only_run(&home) {
         Some(run) => {
-            let options = ResumeOptions {
-                run,
-                home,
-                agent_host: Default::default(),
-                interrupt: Interrupt::default(),
-                command: Vec::new(),
-                signing_key,
-            };
-            resume_with(&options, &script(), &mut Silent).unwrap();
+            resume_with(&resume_options(&home, &run), &script(), &mut Silent).unwrap();
         }
         None => {
             // A run that was killed before its first record has no record to go on with.
@@ -65,7 +56,7 @@ fn child_of_the_kill_test() {
             let mut options = Home::new().options();
             options.task = home.join("softmax");
             options.home = home.clone();
-            options.signing_key = signing_key;
+            options.signing_key = Some(home.join("signing.key"));
             run_with(&options, &script(), &mut Silent).unwrap();
         }
     }
@@ -142,14 +133,7 @@ fn a_run_killed_at_twenty_random_moments_goes_on_and_loses_no_finished_step() {
         }
     }
     let run = only_run(home.folder.path()).expect("twenty sittings leave a record");
-    let options = ResumeOptions {
-        run: run.clone(),
-        home: home.folder.path().to_owned(),
-        agent_host: Default::default(),
-        interrupt: Interrupt::default(),
-        command: Vec::new(),
-        signing_key: Some(home.folder.path().join("signing.key")),
-    };
+    let options = resume_options(home.folder.path(), &run);
     let outcome = resume_with(&options, &script(), &mut Silent).unwrap();
     assert_eq!(outcome.instances[0].outcome, Outcome::GoalMet);
     assert_eq!(

@@ -11,6 +11,8 @@ mod endings;
 mod judgement;
 mod kill;
 mod lore;
+mod models;
+mod paid;
 mod process;
 mod replayed;
 mod rounds;

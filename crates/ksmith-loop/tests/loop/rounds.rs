@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use ksmith_ledger::verify::{VerifyOptions, verify};
 use ksmith_ledger::{Entry, History, Kind, Outcome, Role, read_records};
-use ksmith_loop::{InstanceOutcome, ResumeOptions, RunError, Silent, resume_with, run_with};
+use ksmith_loop::{InstanceOutcome, RunError, Silent, resume_with, run_with};
 use ksmith_task::ExitCode;
 
-use crate::scripted::{Home, Hooks, Round, Script, run};
+use crate::scripted::{Home, Hooks, Round, Script, resume_options, run};
 
 const GOOD: &[Round] = &[
     (
@@ -167,7 +167,12 @@ fn the_truly_best_is_scored_however_noisy_the_quick_pass_is() {
     }));
     let stopped = run(&stopping, &options);
     assert_eq!(stopped.outcome, Outcome::Interrupted);
-    let outcome = resume_with(&resume_options(&home, &stopped.dir), &script, &mut Silent).unwrap();
+    let outcome = resume_with(
+        &resume_options(home.folder.path(), &stopped.dir),
+        &script,
+        &mut Silent,
+    )
+    .unwrap();
     let asked = script.asked();
     // `a`; `e` is not promising; of the shortlist `b`, and no other beside it.
     let late: Vec<&str> = asked
@@ -346,24 +351,13 @@ fn an_edit_of_a_locked_file_stops_the_run_with_exit_4() {
         records.last().unwrap().entry().unwrap(),
         Entry::Interrupted(_)
     ));
-    let options = resume_options(&home, &run);
+    let options = resume_options(home.folder.path(), &run);
     assert_eq!(
         resume_with(&options, &script, &mut Silent)
             .unwrap_err()
             .exit_code(),
         ExitCode::Changed
     );
-}
-
-fn resume_options(home: &Home, run: &std::path::Path) -> ResumeOptions {
-    ResumeOptions {
-        run: run.to_owned(),
-        home: home.folder.path().to_owned(),
-        agent_host: Default::default(),
-        interrupt: ksmith_loop::Interrupt::default(),
-        command: vec!["test".into()],
-        signing_key: Some(home.folder.path().join("signing.key")),
-    }
 }
 
 #[test]
@@ -384,7 +378,12 @@ fn an_interrupted_run_is_resumed_without_repeating_a_finished_step() {
     assert_eq!(stopped.outcome, Outcome::Interrupted);
     assert!(stopped.dir.join("candidates.jsonl").is_file());
     script.hooks = Hooks::default();
-    let outcome = resume_with(&resume_options(&home, &stopped.dir), &script, &mut Silent).unwrap();
+    let outcome = resume_with(
+        &resume_options(home.folder.path(), &stopped.dir),
+        &script,
+        &mut Silent,
+    )
+    .unwrap();
     assert_eq!(outcome.instances[0].outcome, Outcome::GoalMet);
     let mut asked = script.asked();
     let whole = asked.len();
@@ -393,6 +392,11 @@ fn an_interrupted_run_is_resumed_without_repeating_a_finished_step() {
     assert_eq!(asked.len(), whole, "a finished step was repeated");
     assert!(verify(&stopped.dir, &VerifyOptions::default()).is_intact());
     // A closed run is not touched: resuming it gives the same answer.
-    let again = resume_with(&resume_options(&home, &stopped.dir), &script, &mut Silent).unwrap();
+    let again = resume_with(
+        &resume_options(home.folder.path(), &stopped.dir),
+        &script,
+        &mut Silent,
+    )
+    .unwrap();
     assert_eq!(again, outcome);
 }

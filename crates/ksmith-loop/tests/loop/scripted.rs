@@ -16,8 +16,8 @@ use ksmith_ledger::{
 use ksmith_loop::arena::{Arena, ArenaError, Entrant, Evidence, Field, Promise, Screening};
 use ksmith_loop::writer::{Direction, SearchWriter, Writer, WriterError};
 use ksmith_loop::{
-    AgentHost, AgentOptions, InstanceOutcome, Interrupt, Mechanisms, RunOptions, Sandbox, Setting, Silent,
-    Workshop, WriterChoice, run_with,
+    AgentHost, AgentOptions, BuiltIn, InstanceOutcome, Interrupt, Mechanisms, ResumeOptions, RunOptions,
+    Sandbox, Setting, Silent, Workshop, WriterChoice, run_with,
 };
 use ksmith_task::{Backend, Brief, Digest, Instance, Proposal};
 
@@ -403,24 +403,60 @@ pub(crate) fn run(workshop: &dyn Workshop, options: &RunOptions) -> InstanceOutc
     outcome.instances[0].clone()
 }
 
-/// The records of a run.
-pub(crate) fn entries(outcome: &InstanceOutcome) -> Vec<Entry> {
-    read_records(&outcome.dir)
+/// How to go on with a run.
+pub(crate) fn resume_options(home: &Path, run: &Path) -> ResumeOptions {
+    ResumeOptions {
+        run: run.to_owned(),
+        home: home.to_owned(),
+        agent_host: AgentHost::default(),
+        interrupt: Interrupt::default(),
+        command: vec!["test".into()],
+        signing_key: Some(home.join("signing.key")),
+    }
+}
+
+/// What `pick` takes of a run's records, in order.
+pub(crate) fn picked<T>(run: &Path, pick: fn(Entry) -> Option<T>) -> Vec<T> {
+    read_records(run)
         .unwrap()
         .iter()
-        .map(|record| record.entry().unwrap())
+        .filter_map(|record| pick(record.entry().unwrap()))
         .collect()
+}
+
+/// The records of a run.
+pub(crate) fn entries(outcome: &InstanceOutcome) -> Vec<Entry> {
+    picked(&outcome.dir, Some)
 }
 
 /// Codes of the process gates that fired, in order.
 pub(crate) fn gate_codes(outcome: &InstanceOutcome) -> Vec<String> {
-    entries(outcome)
-        .into_iter()
-        .filter_map(|entry| match entry {
-            Entry::ProcessGate(gate) => Some(gate.code),
-            _ => None,
-        })
-        .collect()
+    picked(&outcome.dir, |entry| match entry {
+        Entry::ProcessGate(gate) => Some(gate.code),
+        _ => None,
+    })
+}
+
+/// The scripted judge. The script writes where the offline agent is asked for; every other writer is the real one.
+pub(crate) struct Mixed(pub(crate) Script);
+
+impl Workshop for Mixed {
+    fn arena(
+        &self,
+        instance: &Instance,
+        backend: Backend,
+        run: &Path,
+        sandbox: Sandbox,
+    ) -> Result<Box<dyn Arena>, ArenaError> {
+        self.0.arena(instance, backend, run, sandbox)
+    }
+
+    fn writer(&self, choice: &WriterChoice, setting: &Setting<'_>) -> Result<Box<dyn Writer>, WriterError> {
+        match choice {
+            WriterChoice::Search => self.0.writer(choice, setting),
+            _ => BuiltIn.writer(choice, setting),
+        }
+    }
 }
 
 /// A home with a copy of one shipped task.
