@@ -1,8 +1,12 @@
 //! A run's record as its users meet it: format, endings, look-ups, and every way to damage or forge it.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking, as tests do"
+)]
 
 mod endings;
+mod export;
 mod format;
 mod lookup;
 #[path = "../support/mod.rs"]
