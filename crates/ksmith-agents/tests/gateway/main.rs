@@ -11,5 +11,7 @@ mod doors;
 mod faults;
 mod formats;
 mod replay;
+#[path = "../reviewed/mod.rs"]
+mod reviewed;
 mod reviewer;
 mod support;
