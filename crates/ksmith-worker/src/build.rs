@@ -239,11 +239,7 @@ fn common(sources: &Sources) -> Vec<String> {
         "-I.",
     ];
     let same_everywhere: &[&str] = if plain_c(sources) {
-        &[
-            "-Wno-builtin-macro-redefined",
-            "-U__has_include",
-            "-U__has_include_next",
-        ]
+        &["-U__has_include", "-U__has_include_next"]
     } else {
         &[]
     };
