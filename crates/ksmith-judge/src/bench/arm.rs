@@ -86,12 +86,6 @@ pub trait Arm {
     /// A wrong output is a [`Fault::Arm`]: a time without a verified output does not exist.
     fn call(&mut self, case: CaseId) -> Result<TimedCall, Fault>;
 
-    /// Reveals all of `cases` together and times the whole answer; `None` where the worker cannot (slope test).
-    fn batch(&mut self, cases: &[CaseId]) -> Result<Option<TimedCall>, Fault> {
-        let _ = cases;
-        Ok(None)
-    }
-
     /// Shows the worker contents of unusual kinds, untimed, and verifies them: called when a set's rounds are over, so that
     /// the worker is as old as it gets.
     fn late(&mut self) -> Result<(), Fault> {

@@ -14,7 +14,6 @@ mod report;
 mod run;
 mod set;
 pub mod simulation;
-pub mod slope;
 mod stage;
 
 pub use arm::{Arm, CaseId, Fault, Host, Load, Role, Stage, TimedCall};

@@ -8,6 +8,7 @@ use ksmith_task::contract::AxisKind;
 use ksmith_task::{Bound, Role, Tensor};
 
 use super::case::InputFill;
+use super::paired::seen_before;
 use super::plan::{Plan, dev_fills};
 use super::pressed::Pressed;
 use super::pressure::{Tier, holds, takes_pressure};
@@ -25,7 +26,7 @@ impl Plan<'_> {
         let mut cases: Vec<Pressed> = Vec::new();
         for (turn, bound) in shapes.iter().enumerate() {
             for (at, (name, size)) in bound.axes.iter().enumerate() {
-                if *size < 2 || !free(name) {
+                if *size < 2 || !free(name) || seen_before(bound, name, *size) {
                     continue;
                 }
                 let stretch = stretch(*size as usize, (turn + at) % 2 == 0, stream);

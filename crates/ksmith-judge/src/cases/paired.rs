@@ -77,9 +77,9 @@ impl Plan<'_> {
 }
 
 /// Axes of one size are one axis to the tensors.
-fn seen_before(bound: &Bound, name: &str, size: i64) -> bool {
-    let before = bound.axes.iter().take_while(|(other, _)| other != name);
-    before.into_iter().any(|(_, other)| *other == size)
+pub(super) fn seen_before(bound: &Bound, name: &str, size: i64) -> bool {
+    let mut before = bound.axes.iter().take_while(|(other, _)| other != name);
+    before.any(|(_, other)| *other == size)
 }
 
 /// The inputs that have a dimension of this size and may be scaled.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ksmith_task::contract::AxisKind;
 use ksmith_task::{AxisValues, Bound, Instance};
 
+use super::shapes::least_size;
 use super::stream::Stream;
 
 /// Residues are those modulo this.
@@ -57,12 +58,7 @@ fn with_size(instance: &Instance, name: &str, size: i64, stream: &mut Stream) ->
                     multiple_of,
                 } => {
                     let step = (*multiple_of).max(1);
-                    let least = (*min).max(1).div_euclid(step) * step;
-                    let least = if least < (*min).max(1) {
-                        least + step
-                    } else {
-                        least
-                    };
+                    let least = least_size(*min, step);
                     (least + step * stream.below(room) as i64).min((*max).max(least))
                 }
                 AxisKind::Values(values) => *values.iter().min()?,

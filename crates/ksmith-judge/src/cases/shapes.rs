@@ -108,7 +108,7 @@ fn draw_axes(instance: &Instance, stream: &mut Stream, cap: i64, fixed: &AxisVal
                 None,
             ) => {
                 let step = (*multiple_of).max(1);
-                let least = (*min).max(step).div_ceil_to(step);
+                let least = least_size(*min, step);
                 let most = (*max).min(cap.max(least));
                 let (low, high) = (libm::log(least as f64), libm::log(most.max(least) as f64 + 1.0));
                 let drawn = libm::exp(low + (high - low) * stream.unit()) as i64;
@@ -129,14 +129,9 @@ fn draw_axes(instance: &Instance, stream: &mut Stream, cap: i64, fixed: &AxisVal
     axes
 }
 
-trait DivCeilTo {
-    fn div_ceil_to(self, step: i64) -> i64;
-}
-
-impl DivCeilTo for i64 {
-    fn div_ceil_to(self, step: i64) -> i64 {
-        (self + step - 1) / step * step
-    }
+/// The least size of a free axis: whole steps, at least one of them and at least `min`.
+pub(super) fn least_size(min: i64, step: i64) -> i64 {
+    (min.max(step) + step - 1) / step * step
 }
 
 /// Sizes like `axes` in small: the largest free axis is halved until the storage is within `bytes`.
@@ -176,7 +171,7 @@ fn half(kind: &AxisKind, size: i64) -> Option<i64> {
     match kind {
         AxisKind::Range { min, multiple_of, .. } => {
             let step = (*multiple_of).max(1);
-            let half = (size / 2 / step * step).max((*min).max(step).div_ceil_to(step));
+            let half = (size / 2 / step * step).max(least_size(*min, step));
             (half < size).then_some(half)
         }
         AxisKind::Values(values) => {

@@ -26,8 +26,10 @@ const SURPLUS: f64 = 1.10;
 const TOGETHER: usize = 8;
 /// Longest batch, in nanoseconds.
 const LONGEST_NS: u64 = 2_000_000;
-/// A slope below this share of one call, in three processes, is a finding.
+/// A slope below this share of one call, in every one of so many processes, is a finding: honest slopes lie between 0.74 and
+/// 1.32 (p1 to p99, measured), and beside foreign load three of them in a row were seen just below a half.
 const SLOPE: f64 = 0.5;
+const PROCESSES: u64 = 5;
 
 pub(crate) fn clocks(
     instance: &Instance,
@@ -52,7 +54,7 @@ pub(crate) fn clocks(
     if worker.wait == Wait::Spin
         && let Some((timed, _)) = short.max_by_key(|(_, least)| *least)
     {
-        for process in 0..3u64 {
+        for process in 0..PROCESSES {
             let slope = slope(
                 instance,
                 oracle,
@@ -66,7 +68,7 @@ pub(crate) fn clocks(
                 break;
             }
         }
-        if slopes.len() == 3 && slopes.iter().all(|slope| *slope < SLOPE) {
+        if slopes.iter().all(|slope| *slope < SLOPE) {
             return Ok(End::Fail(
                 code(Gate::Clocks, "slope"),
                 json!({ "slopes": slopes, "limit": SLOPE }),

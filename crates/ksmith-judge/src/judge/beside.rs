@@ -4,7 +4,7 @@ use ksmith_task::Candidate;
 
 use super::{Judge, JudgeError};
 use crate::cases::Plan;
-use crate::gates::{Beside, Common, build};
+use crate::gates::{Beside, Common};
 
 /// What a comparison of several candidates found; a hint, never evidence.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,19 +23,14 @@ impl Judge {
     /// When we cannot judge, or are halted; a candidate's failure is an answer.
     pub fn beside(&mut self, candidates: &[Candidate]) -> Result<Ranking, JudgeError> {
         let plan = Plan::dev(&self.instance).on(self.options.backend);
-        let mut built = Vec::with_capacity(candidates.len());
-        for candidate in candidates {
-            built.push(
-                build(
-                    &self.instance,
-                    candidate,
-                    &self.scratch,
-                    &self.build,
-                    self.worker.device.as_deref(),
-                )?
-                .map_err(|refused| refused.code.to_owned()),
-            );
-        }
+        let built = candidates
+            .iter()
+            .map(|candidate| {
+                Ok(self
+                    .compiled(candidate)?
+                    .map_err(|refused| refused.code.to_owned()))
+            })
+            .collect::<Result<Vec<_>, JudgeError>>()?;
         let specs = plan.workloads(0)?;
         let workloads = self
             .instance

@@ -6,7 +6,7 @@ use ksmith_task::Candidate;
 
 use super::{Judge, JudgeError};
 use crate::cases::Plan;
-use crate::gates::{build, check_arm};
+use crate::gates::check_arm;
 
 /// Calls per arm and workload; enough for a least time, few enough to be quick.
 const CALLS: u64 = 12;
@@ -45,13 +45,7 @@ impl Judge {
         &mut self,
         candidate: &Candidate,
     ) -> Result<Result<Vec<DevTime>, DevFailure>, JudgeError> {
-        let built = match build(
-            &self.instance,
-            candidate,
-            &self.scratch,
-            &self.build,
-            self.worker.device.as_deref(),
-        )? {
+        let built = match self.compiled(candidate)? {
             Ok(built) => built,
             Err(refused) => {
                 return Ok(Err(DevFailure {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ksmith_ledger::{RevealedSeed, Scope, SeedCommitment};
 use ksmith_task::{Backend, Candidate, Digest, Instance};
-use ksmith_worker::build::BuildOptions;
+use ksmith_worker::build::{BuildOptions, Refused};
 use ksmith_worker::cpu::Wait;
 
 use super::verdict::Binding;
@@ -244,18 +244,23 @@ impl Judge {
         Ok(())
     }
 
-    fn built(&self, candidate: &Candidate) -> Result<Built, JudgeError> {
+    /// Builds a candidate; one that does not compile is an answer.
+    pub(super) fn compiled(&self, candidate: &Candidate) -> Result<Result<Built, Refused>, JudgeError> {
         build(
             &self.instance,
             candidate,
             &self.scratch,
             &self.build,
             self.worker.device.as_deref(),
-        )?
-        .map_err(|refused| JudgeError::BaselineFails {
-            code: refused.code.to_owned(),
-            evidence: refused.stderr,
-        })
+        )
+    }
+
+    fn built(&self, candidate: &Candidate) -> Result<Built, JudgeError> {
+        self.compiled(candidate)?
+            .map_err(|refused| JudgeError::BaselineFails {
+                code: refused.code.to_owned(),
+                evidence: refused.stderr,
+            })
     }
 
     /// Draws a case and its expectations, for the audit.
