@@ -2,7 +2,7 @@
 """Times PyTorch and a copy beside our kernels, on the same workloads, in the same process, interleaved, with cold L2.
 
     cargo xtask bundle --out champions --tasks softmax --type bf16 --candidate PATH/TO/CHAMPION --speed-only
-    python3 bench/torch_peers.py champions --out peers.json [--arms ours,eager,compile,autotune] [--seconds 300]
+    python3 bench/torch_peers.py champions --out peers.json [--arms ours,eager,compile,autotune] [--seconds 300] [--resume]
 
 Arms: `ours` (each candidate of the bundle, through the driver API), `eager`, `compile` (torch.compile), `autotune`
 (torch.compile, mode max-autotune-no-cudagraphs: graphs would time copies of the inputs), and always `copy`, a
@@ -33,6 +33,8 @@ def summary(times):
 
 def torch_arm(kind, task, scalars, axes, inputs):
     """A call of PyTorch, warmed up: compilation happens here."""
+    # Forms share their code between tasks, and what is compiled for one counts towards the limit of recompilations.
+    torch._dynamo.reset()
     run = operators.function(task, scalars, axes)
     if kind == "compile":
         run = torch.compile(run, dynamic=False)
@@ -61,6 +63,10 @@ def one(args, bundle, modules, flush, group, number):
     expected = operators.oracle(task, inputs, scalars, axes)
     arms, notes = {"copy": driver.copy_call(shape["cost_bytes"])}, {}
     for entry in group if "ours" in args.arms else []:
+        if args.skip and entry["structure"].startswith(tuple(args.skip.split(","))):
+            continue
+        name = " ".join(["ours", entry["structure"], entry["config"]]).strip()
+        args.at = f"{args.at.split(': ')[0]}: {name}"
         bound = driver.Bound(args.bundle, modules, entry, entry["shapes"][number], inputs)
         bound.poison()
         bound()
@@ -70,7 +76,6 @@ def one(args, bundle, modules, flush, group, number):
             for t in shape["tensors"]
             if t["role"] == "output"
         )
-        name = " ".join(["ours", entry["structure"], entry["config"]]).strip()
         notes[name] = {"error_ratio": worst}
         if worst <= 1.0:
             arms[name] = bound
@@ -78,6 +83,7 @@ def one(args, bundle, modules, flush, group, number):
     for kind in ("eager", "compile", "autotune"):
         if kind in args.arms:
             began = time.monotonic()
+            args.at = f"{args.at.split(': ')[0]}: {kind}"
             try:
                 arms[kind] = torch_arm(kind, task, scalars, axes, inputs)
                 notes[kind] = {"prepared_s": round(time.monotonic() - began, 2)}
@@ -104,8 +110,10 @@ def main():
     parser.add_argument("bundle")
     parser.add_argument("--out", default="peers.json")
     parser.add_argument("--arms", default="ours,eager,compile,autotune")
-    parser.add_argument("--tasks", default="", help="comma-separated; the default is all of the bundle")
+    parser.add_argument("--tasks", default="", help="comma-separated, in the order to run; the default is all of the bundle")
     parser.add_argument("--workloads", default="", help="comma-separated; the default is all")
+    parser.add_argument("--skip", default="", help="comma-separated; arms of ours that begin with one of these stay out")
+    parser.add_argument("--resume", action="store_true", help="go on with the file of --out: what it holds is not repeated")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--calls", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=480.0, help="begin nothing new after so many seconds")
@@ -121,22 +129,47 @@ def main():
         "cuda": torch.version.cuda,
         "protocol": f"{args.rounds} rounds of {args.calls} calls per arm, L2 flushed before each",
         "results": [],
+        "failed": {},
         "not_begun": [],
     }
+    if args.resume and os.path.exists(args.out):
+        with open(args.out) as file:
+            held = json.load(file)
+        record["results"], record["failed"] = held["results"], held["failed"]
+    done = {(r["task"], tuple(sorted(r["types"].items())), r["workload"]) for r in record["results"]}
+
+    def save():
+        with open(args.out + ".new", "w") as file:
+            json.dump(record, file)
+        os.replace(args.out + ".new", args.out)
+
     groups = {}
     for entry in bundle["entries"]:
         if not args.tasks or entry["task"] in args.tasks.split(","):
             groups.setdefault((entry["task"], tuple(sorted(entry["types"].items()))), []).append(entry)
+    order = args.tasks.split(",")
     modules, flush = {}, driver.flush_buffer()
-    for (task, types), group in groups.items():
+    for (task, types), group in sorted(groups.items(), key=lambda item: order.index(item[0][0]) if args.tasks else 0):
         for number, shape in enumerate(group[0]["shapes"]):
             if not shape["timed"] or (args.workloads and shape["name"] not in args.workloads.split(",")):
                 continue
             name = f"{task}[{','.join(f'{a}={b}' for a, b in types)}] {shape['name']}"
+            if (task, types, shape["name"]) in done or name in record["failed"]:
+                continue
             if time.monotonic() - began > args.seconds:
                 record["not_begun"].append(name)
                 continue
-            result = one(args, bundle, modules, flush, group, number)
+            args.at = name
+            try:
+                result = one(args, bundle, modules, flush, group, number)
+            except RuntimeError as error:
+                # A context that a fault has ended serves nobody: the next call with --resume leaves this workload out.
+                record["failed"][name] = f"{args.at.split(': ')[-1]}: {error}"[:300]
+                print(f"{name}: failed, {record['failed'][name]}", flush=True)
+                save()
+                if "CUDA" in str(error) or "launching" in str(error):
+                    raise SystemExit(4) from error
+                continue
             record["results"].append(result)
             arms = ", ".join(
                 f"{arm} {value['median_ms']:.4f}" if "median_ms" in value else f"{arm} failed"
@@ -144,8 +177,8 @@ def main():
             )
             print(f"{name}: {arms}", flush=True)
             torch.cuda.empty_cache()
-            with open(args.out, "w") as file:
-                json.dump(record, file)
+            save()
+    save()
     print(f"{len(record['results'])} workloads, {len(record['not_begun'])} not begun, {time.monotonic() - began:.0f} s")
 
 

@@ -2,7 +2,7 @@
 # Runs operators on a machine with an H200 and packs what is worth keeping. Resumable: a step that left its mark in
 # $STATE is not repeated. Carried there: this folder, `tasks/`, the release binary and, optionally, test binaries.
 #
-#   bench/h200/run.sh BINARY [SECONDS] [OPERATOR[:TYPE]…]
+#   bench/h200/run.sh BINARY [SECONDS] [OPERATOR[:TYPE[:SECONDS]]…]
 #
 # TOTAL=SECONDS (default 570) starts no operator that would not end in time; the next call goes on where this one stopped.
 # MECHANISMS=screen leaves flag control and last confirmation out: half the time, and no figure over the flag control.
@@ -41,11 +41,11 @@ step() { # NAME COMMAND…: once, with its time.
 
 field() { grep -o "\"$1\": *\"[^\"]*\"" "$2" | head -n 1 | cut -d'"' -f4; }
 
-one() { # OPERATOR TYPE: one run; its last line of JSON goes to results.jsonl, its trimmed record to the evidence.
-  local task=$1 type=$2 result=$state/$1-${2:-all}.json
+one() { # OPERATOR TYPE SECONDS: one run; its last line of JSON goes to results.jsonl, its trimmed record to the evidence.
+  local task=$1 type=$2 wall=$3 result=$state/$1-${2:-all}.json
   local arguments=()
   [ -n "$type" ] && arguments+=(--type "T=$type")
-  "$binary" run "tasks/$task" --backend cuda "${arguments[@]}" --wall "${seconds}s" --seed 1 \
+  "$binary" run "tasks/$task" --backend cuda "${arguments[@]}" --wall "${wall}s" --seed 1 \
     --mechanisms "${MECHANISMS:-screen,flag-control,final}" --json >"$result"
   local code=$? run head
   [ -s "$result" ] && { tr -d '\n' <"$result"; echo; } >>"$out/results.jsonl"
@@ -66,14 +66,13 @@ one() { # OPERATOR TYPE: one run; its last line of JSON goes to results.jsonl, i
 step doctor "$binary" doctor
 for tests in ${TESTS:-}; do step "tests-$(basename "$tests")" "$tests" --nocapture --test-threads 1; done
 for operator in "${operators[@]}"; do
-  task=${operator%%:*}
-  type=
-  [ "$task" = "$operator" ] || type=${operator#*:}
-  if [ $((SECONDS + seconds + 20)) -gt "${TOTAL:-570}" ]; then
+  IFS=: read -r task type wall <<<"$operator"
+  wall=${wall:-$seconds}
+  if [ $((SECONDS + wall + 20)) -gt "${TOTAL:-570}" ]; then
     echo "stopped before $operator at $SECONDS s" | tee -a "$out/log.txt"
     break
   fi
-  step "run-$task-${type:-all}" one "$task" "$type"
+  step "run-$task-${type:-all}" one "$task" "$type" "$wall"
 done
 ls -l "$out"
 python3 "$here/table.py" "$state/packed" --gates | tee "$out/table.md"

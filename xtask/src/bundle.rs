@@ -44,6 +44,9 @@ pub(crate) struct BundleArgs {
     /// A candidate folder instead of baselines and structures; needs one task and `--type`
     #[arg(long)]
     candidate: Option<PathBuf>,
+    /// Champions beside baselines and structures: folders TASK-TYPE-ANYTHING, as `ksmith export` writes them
+    #[arg(long)]
+    champions: Option<PathBuf>,
     /// Dtype of the variable T, such as bf16; the default is all
     #[arg(long = "type")]
     dtype: Option<String>,
@@ -53,6 +56,9 @@ pub(crate) struct BundleArgs {
     /// Leave out the shapes that only test correctness
     #[arg(long)]
     speed_only: bool,
+    /// Time a neighbour of the last workload too: every axis one step off
+    #[arg(long)]
+    beside: bool,
 }
 
 pub(crate) fn bundle(args: &BundleArgs) -> Result<ExitCode, Failure> {
@@ -160,6 +166,7 @@ impl Maker<'_> {
             let folder = instance.task().dir().join(folder);
             found.push(("baseline".to_owned(), String::new(), folder));
         }
+        found.extend(self.champions(instance)?);
         let mut facts = Facts::of(&Machine::read(), 1);
         facts.sm = i64::from(10 * self.device.capability.0 + self.device.capability.1);
         let mut agent = SearchAgent::new(facts)?;
@@ -180,6 +187,27 @@ impl Maker<'_> {
                 found.push((direction.name.clone(), label, proposal.folder));
             }
         }
+        Ok(found)
+    }
+
+    /// Champions of this instance.
+    fn champions(&self, instance: &Instance) -> Result<Vec<Found>, Failure> {
+        let Some(folder) = &self.args.champions else {
+            return Ok(Vec::new());
+        };
+        let types: String = (instance.types().iter())
+            .map(|(_, dtype)| format!("-{}", dtype.name()))
+            .collect();
+        let prefix = format!("{}{types}-", instance.task().contract().name);
+        let mut found = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if let Some(label) = name.strip_prefix(&prefix) {
+                found.push(("champion".to_owned(), label.to_owned(), entry.path()));
+            }
+        }
+        found.sort();
         Ok(found)
     }
 
@@ -234,6 +262,21 @@ impl Maker<'_> {
             .workloads(Backend::Cuda)
             .map(|workload| (workload.name.clone(), workload.axes.clone(), true))
             .collect();
+        if self.args.beside
+            && let Some((name, axes, _)) = shapes.last()
+        {
+            let mut near = axes.clone();
+            for shape in instance.neighbour_shapes(axes) {
+                near.extend(
+                    shape
+                        .into_iter()
+                        .filter(|(axis, size)| axes.get(axis) != Some(size)),
+                );
+            }
+            if instance.bind(&near).is_ok() {
+                shapes.push((format!("beside {name}"), near, true));
+            }
+        }
         if self.args.speed_only {
             return shapes;
         }

@@ -21,6 +21,10 @@ ksmith_box::intercept_tests!(ksmith_worker::intercept);
 /// Architectures and their compute capability times ten.
 const ARCHES: [(&str, i64); 4] = [("sm_90a", 90), ("sm_80", 80), ("sm_89", 89), ("sm_100a", 100)];
 
+/// Accesses of local memory that are put up with on an architecture that is not measured: a register or two, by the
+/// compiler's own choice of how many a thread gets.
+const SPILLED: u32 = 4;
+
 fn tasks() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tasks")
 }
@@ -242,7 +246,7 @@ fn faults(
             faults.push(format!("`{name}` is not in the disassembly"));
             continue;
         };
-        if mix.local > 0 {
+        if mix.local > if sm == 90 { 0 } else { SPILLED } {
             faults.push(format!("`{name}`: {} accesses of local memory", mix.local));
         }
         // The first launch at the largest workload does the work; a second one adds up a little.
