@@ -83,6 +83,40 @@ pub(super) struct Buffers {
     pub(super) slots: usize,
 }
 
+/// Where a process' own allocator would put large blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Home {
+    /// Behind its heap, which ends here.
+    Above(u64),
+    /// Before the lowest of its libraries and stacks, which starts here.
+    Below(u64),
+}
+
+/// Mappings above this belong to libraries, stacks and what the kernel placed.
+const LIBRARIES: u64 = 0x7000_0000_0000;
+
+impl Home {
+    /// Reads them from the text of a process' `maps`.
+    pub(super) fn of(maps: &str) -> Vec<Self> {
+        let ranges = maps.lines().filter_map(|line| {
+            let (range, rest) = line.split_once(' ')?;
+            let (start, end) = range.split_once('-')?;
+            let parse = |text| u64::from_str_radix(text, 16).ok();
+            Some((parse(start)?, parse(end)?, rest.ends_with("[heap]")))
+        });
+        let (mut heap, mut lowest) = (None, u64::MAX);
+        for (start, end, is_heap) in ranges {
+            if is_heap {
+                heap = Some(Self::Above(end));
+            } else if start >= LIBRARIES {
+                lowest = lowest.min(start);
+            }
+        }
+        let below = (lowest < u64::MAX).then_some(Self::Below(lowest));
+        heap.into_iter().chain(below).collect()
+    }
+}
+
 fn refuse<T>(what: String) -> Result<T, WorkerError> {
     Err(WorkerError::Layout(what))
 }
@@ -121,14 +155,17 @@ pub(super) fn check(layout: &Layout) -> Result<(), WorkerError> {
     Ok(())
 }
 
-fn place(placement: &Placement, region: usize) -> Buffer {
+fn place(placement: &Placement, region: usize, dice: &mut Dice) -> Buffer {
     let bytes = placement.bytes as usize;
-    let aligned = bytes.next_multiple_of(placement.align as usize);
+    let align = placement.align as usize;
+    let aligned = bytes.next_multiple_of(align);
     let page = PAGE as usize;
-    let region_length = aligned.next_multiple_of(page).max(page);
-    let start = match placement.edge {
-        Edge::Start => 0,
-        Edge::End => region_length - aligned,
+    let touching = aligned.next_multiple_of(page).max(page);
+    let (region_length, start) = match placement.edge {
+        Edge::Start => (touching, 0),
+        Edge::End => (touching, touching - aligned),
+        // One page more, of which some steps lie before the first byte and some behind the last.
+        Edge::Neither => (touching + page, align * (1 + dice.below(page / align - 1))),
     };
     let name = placement.name.clone();
     Buffer {
@@ -156,7 +193,7 @@ impl Buffers {
                 } else {
                     &mut writable
                 };
-                let buffer = place(placement, *end);
+                let buffer = place(placement, *end, dice);
                 *end += buffer.region_length;
                 all.push(buffer);
             }
@@ -193,14 +230,17 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// Chooses fresh addresses, far from everything the loader uses: every second time far from each other, else in some
-    /// order a few pages apart, as one allocator would give them. A kernel must not tell its host by distances.
-    pub(super) fn scatter(&mut self, dice: &mut Dice) {
+    /// Chooses fresh addresses: far from each other and from everything the loader uses; or in some order a few pages
+    /// apart, as one allocator would give them, at one of `homes` or anywhere. A kernel must not tell its host by
+    /// addresses or distances.
+    pub(super) fn scatter(&mut self, homes: &[Home], dice: &mut Dice) {
         const LOWEST: u64 = 0x1000_0000_0000;
         const SPAN: u64 = 0x3000_0000_0000;
         /// Guard pages of two neighbours, and up to so many pages more.
         const GAP: usize = 64;
         let somewhere = |dice: &mut Dice| LOWEST + (dice.next() % SPAN) / PAGE * PAGE;
+        // Half of the layouts near each other, half of these at home.
+        let home = homes.get(dice.below(2 * homes.len()));
         if dice.below(2) == 0 {
             for buffer in &mut self.all {
                 buffer.address = somewhere(dice);
@@ -211,13 +251,25 @@ impl Buffers {
         for last in (1..order.len()).rev() {
             order.swap(last, dice.below(last + 1));
         }
-        let mut next = somewhere(dice);
-        for index in order {
+        let gaps: Vec<u64> = order
+            .iter()
+            .map(|_| (2 + dice.below(GAP) as u64) * PAGE)
+            .collect();
+        let lengths = self.all.iter().map(|buffer| buffer.region_length as u64);
+        let whole = lengths.sum::<u64>() + gaps.iter().sum::<u64>();
+        let mut next = match home {
+            Some(Home::Above(end)) => end + (2 + dice.below(GAP) as u64) * PAGE,
+            Some(Home::Below(start)) => start
+                .saturating_sub(whole + (2 + dice.below(GAP) as u64) * PAGE)
+                .max(LOWEST),
+            None => somewhere(dice),
+        };
+        for (index, gap) in order.into_iter().zip(gaps) {
             let Some(buffer) = self.all.get_mut(index) else {
                 continue;
             };
             buffer.address = next;
-            next += buffer.region_length as u64 + (2 + dice.below(GAP) as u64) * PAGE;
+            next += buffer.region_length as u64 + gap;
         }
     }
 
@@ -392,16 +444,17 @@ mod tests {
 
     #[test]
     fn an_end_aligned_buffer_keeps_its_alignment_and_touches_the_guard_but_for_the_slack() {
-        let buffer = place(&placement(100, 64, Edge::End), 0);
+        let mut dice = Dice(3);
+        let buffer = place(&placement(100, 64, Edge::End), 0, &mut dice);
         assert_eq!((buffer.region_length, buffer.start), (4096, 4096 - 128));
-        let buffer = place(&placement(4100, 4, Edge::End), 8192);
+        let buffer = place(&placement(4100, 4, Edge::End), 8192, &mut dice);
         assert_eq!(
             (buffer.region_length, buffer.start, buffer.range().end),
             (8192, 8192 - 4100, 16384)
         );
-        let buffer = place(&placement(4100, 4, Edge::Start), 0);
+        let buffer = place(&placement(4100, 4, Edge::Start), 0, &mut dice);
         assert_eq!((buffer.region_length, buffer.start), (8192, 0));
-        assert_eq!(place(&placement(0, 64, Edge::End), 0).start, 4096);
+        assert_eq!(place(&placement(0, 64, Edge::End), 0, &mut dice).start, 4096);
     }
 
     #[test]
@@ -410,9 +463,19 @@ mod tests {
         let mut layout = layout(placement(10_000, 64, Edge::End));
         layout.slots = 6;
         let mut buffers = Buffers::new(&layout, &mut dice).unwrap();
-        let mut near = 0;
+        let homes = Home::of(
+            "555555554000-555555580000 r-xp 00000000 00:00 0 /bin/helper\n\
+             555555580000-5555555a1000 rw-p 00000000 00:00 0 [heap]\n\
+             7ffff7d00000-7ffff7f00000 r-xp 00000000 00:00 0 /lib/libc.so.6\n\
+             7ffffffde000-7ffffffff000 rw-p 00000000 00:00 0 [stack]\n",
+        );
+        assert_eq!(
+            homes,
+            [Home::Above(0x5555_555a_1000), Home::Below(0x7fff_f7d0_0000)]
+        );
+        let (mut near, mut at_home) = (0, 0);
         for _ in 0..64 {
-            buffers.scatter(&mut dice);
+            buffers.scatter(&homes, &mut dice);
             let mut ranges: Vec<(u64, u64)> = (0..6)
                 .map(|slot| buffers.get(slot, 0).unwrap())
                 .map(|buffer| (buffer.address, buffer.address + buffer.region_length as u64))
@@ -423,8 +486,29 @@ mod tests {
                 "{ranges:x?}"
             );
             near += u32::from(ranges[5].1 - ranges[0].0 < 1 << 32);
+            let behind_the_heap = (0x5555_555a_2000..0x5555_5700_0000).contains(&ranges[0].0);
+            let before_libraries = (0x7fff_f000_0000..0x7fff_f7cf_f001).contains(&ranges[5].1);
+            at_home += u32::from(behind_the_heap || before_libraries);
         }
         assert!((10..=54).contains(&near), "{near} of 64");
+        assert!((4..=40).contains(&at_home) && at_home < near, "{at_home} of 64");
+    }
+
+    #[test]
+    fn a_buffer_at_neither_edge_has_slack_on_both_sides() {
+        let mut dice = Dice(5);
+        for (bytes, align) in [(100, 64), (4096, 4), (8192, 16), (0, 64), (5000, 2048)] {
+            for _ in 0..20 {
+                let buffer = place(&placement(bytes, align, Edge::Neither), 0, &mut dice);
+                let [before, behind] = buffer.slack();
+                assert!(
+                    before.start < before.end && behind.start < behind.end,
+                    "{buffer:?}"
+                );
+                assert_eq!(buffer.start as u64 % align, 0);
+                assert_ne!(buffer.start as u64 % PAGE, 0);
+            }
+        }
     }
 
     #[test]

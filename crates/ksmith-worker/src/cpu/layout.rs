@@ -18,6 +18,8 @@ pub enum Edge {
     Start,
     /// The last byte stands before a guard page, as near as the alignment allows; a canary fills the slack.
     End,
+    /// Neither end does, as in a heap: canaries fill the slack before and behind.
+    Neither,
 }
 
 /// One tensor of the layout.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ksmith_box::{BoxSpec, Child, Ended, Level, Limits, Profile};
 
-use super::buffers::{Buffers, Dice};
+use super::buffers::{Buffers, Dice, Home};
 use super::memory::{self, Memory, WorkerMay};
 use super::page::{self, Answers, Commands};
 use super::{Fault, FaultKind, Layout, Scalar, Side, Wait, WorkerError, WorkerSpec};
@@ -236,8 +236,13 @@ impl Worker {
             return Err(WorkerError::Dead);
         }
         let mut buffers = Buffers::new(layout, &mut self.dice)?;
+        // Its own, so that it cannot lie about them; none where they cannot be read.
+        let maps = std::fs::read_to_string(format!("/proc/{}/maps", self.child.pid()));
+        let homes = Home::of(&maps.unwrap_or_default());
         for attempt in 0.. {
-            buffers.scatter(&mut self.dice);
+            // What is in the way at home is not elsewhere.
+            let homes = if attempt == 0 { &homes[..] } else { &[] };
+            buffers.scatter(homes, &mut self.dice);
             let commands = self.commands();
             for (segment, buffer) in commands.table.iter().zip(&buffers.all) {
                 segment.address.store(buffer.address, Ordering::Relaxed);

@@ -23,6 +23,8 @@ pub enum BufferEdge {
     Start,
     /// The last byte, as near as the alignment allows.
     End,
+    /// Neither.
+    Neither,
 }
 
 /// What lies beside a buffer's memory in the worker's address space.
@@ -139,7 +141,13 @@ impl Owner {
         edge: BufferEdge,
         beside: [Beside; 2],
     ) -> Result<Buffer, CudaError> {
-        let whole = bytes.max(1).next_multiple_of(self.granularity);
+        // At neither edge: a step of the alignment before, and at least one behind.
+        let apart = if edge == BufferEdge::Neither {
+            2 * align.max(1)
+        } else {
+            0
+        };
+        let whole = (bytes.max(1) + apart).next_multiple_of(self.granularity);
         let [before, behind] = beside.map(|beside| match beside {
             Beside::Unmapped => 0,
             Beside::Mapped => self.granularity,
@@ -149,6 +157,7 @@ impl Owner {
         let inside = match edge {
             BufferEdge::Start => 0,
             BufferEdge::End => (whole - bytes) / align.max(1) * align.max(1),
+            BufferEdge::Neither => align.max(1),
         };
         Ok(Buffer {
             mapping,

@@ -166,6 +166,7 @@ impl Remote {
         let side = match edge {
             Edge::Start => BufferEdge::Start,
             Edge::End => BufferEdge::End,
+            Edge::Neither => BufferEdge::Neither,
         };
         let mut buffers = Vec::new();
         let mut place = vec![usize::MAX; bound.tensors.len()];
