@@ -1,6 +1,7 @@
 //! Cases: secrets, random streams, drawn inputs, expectations.
 
 mod case;
+mod crossed;
 #[cfg(test)]
 mod device_tests;
 mod domain;

@@ -23,38 +23,77 @@ enum Pattern {
     Halves,
     /// Blocks go down, stay or go up, all by the same power.
     Both,
-    /// Each block by a power of its own.
+    /// Each block by a power of its own, either way.
     Graded,
 }
 
+/// How long the blocks of one power are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Blocks {
+    /// 1 to 8 coordinates.
+    Short,
+    /// 16 to 64.
+    Long,
+    /// Half of the axis.
+    Half,
+}
+
 const PATTERNS: [Pattern; 3] = [Pattern::Halves, Pattern::Both, Pattern::Graded];
-/// The greatest powers of two of the patterns.
-const POWER: i32 = 16;
-const GRADES: i32 = 24;
-/// The longest blocks are two to this power, or half of the axis.
-const BLOCKS: u64 = 6;
+const BLOCKS: [Blocks; 3] = [Blocks::Short, Blocks::Long, Blocks::Half];
+/// The greatest powers of two: the last stays within the eight decades of the plain tier, either way.
+const POWERS: [i32; 3] = [8, 16, 27];
+/// So many scalings in a row meet each pattern, each length and each power.
+const PART: usize = 9;
+
+/// What is done along one axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Scaling {
+    pattern: Pattern,
+    blocks: Blocks,
+    power: i32,
+}
+
+impl Scaling {
+    /// All of them, in an order that meets each pattern, each length and each power early.
+    fn all() -> impl Iterator<Item = Self> {
+        (0..27).map(|at| Self {
+            pattern: PATTERNS[(at + at / 3 + at / 9) % 3],
+            blocks: BLOCKS[(at + at / 3) % 3],
+            power: POWERS[at % 3],
+        })
+    }
+}
 
 impl Plan<'_> {
-    /// For each axis that two or more float inputs share: every pattern at the first shape, one at each other.
+    /// For each axis that two or more float inputs share: every scaling or a part of them at the first shapes, a drawn one at
+    /// the others.
     pub(super) fn paired(
         &self,
         shapes: &[Arc<Bound>],
         from: usize,
         stream: &mut Stream,
     ) -> Result<Vec<Pressed>, JudgeError> {
+        let all: Vec<Scaling> = Scaling::all().collect();
         let mut cases: Vec<Pressed> = Vec::new();
         for (turn, bound) in shapes.iter().enumerate() {
             let kinds = distributions(self.instance(), bound) as u64;
-            for (name, size) in &bound.axes {
-                let sharing = sharing(bound, *size as usize);
-                if *size < 4 || sharing.len() < 2 || seen_before(bound, name, *size) {
-                    continue;
-                }
-                let patterns = match turn {
-                    0 => &PATTERNS[..],
-                    _ => std::slice::from_ref(&PATTERNS[stream.below(PATTERNS.len() as u64) as usize]),
-                };
-                for pattern in patterns {
+            let axes: Vec<(i64, Vec<usize>)> = bound
+                .axes
+                .iter()
+                .filter(|(name, size)| *size >= 4 && !seen_before(bound, name, *size))
+                .map(|(_, size)| (*size, sharing(bound, *size as usize)))
+                .filter(|(_, sharing)| sharing.len() >= 2)
+                .collect();
+            // All of them at the first shape where one axis is shared; a part elsewhere, from a drawn one on.
+            let part = match turn {
+                0 if axes.len() < 2 => all.len(),
+                0 | 1 => PART,
+                _ => 1,
+            };
+            for (size, sharing) in &axes {
+                let from_drawn = stream.below(all.len() as u64) as usize;
+                let scalings = all.iter().cycle().skip(from_drawn).take(part);
+                for scaling in scalings {
                     let fills = match stream.below(2) {
                         0 => dev_fills(bound),
                         _ => {
@@ -62,9 +101,11 @@ impl Plan<'_> {
                             distribution_fills(self.instance(), bound, kind, stream)?
                         }
                     };
-                    let number = (from + cases.len()) as u64;
-                    let mut spec = self.case(bound, fills, "paired", number);
-                    scale(&mut spec, *size as usize, &sharing, *pattern, stream);
+                    let number = from + cases.len();
+                    let mut spec = self.case(bound, fills, "paired", number as u64);
+                    // Each of them goes the other way from the rest in its turn.
+                    let down = sharing[number % sharing.len()];
+                    scale(&mut spec, *size as usize, sharing, down, *scaling, stream);
                     cases.push(Pressed {
                         spec,
                         tier: Tier::Plain,
@@ -101,20 +142,22 @@ fn sharing(bound: &Bound, size: usize) -> Vec<usize> {
 }
 
 /// The exponent of every coordinate.
-fn exponents(size: usize, pattern: Pattern, stream: &mut Stream) -> Vec<i32> {
-    let block = match stream.below(BLOCKS + 2) {
-        power if power <= BLOCKS => 1usize << power,
-        _ => size.div_ceil(2),
+fn exponents(size: usize, scaling: Scaling, stream: &mut Stream) -> Vec<i32> {
+    let block = match scaling.blocks {
+        Blocks::Short => 1usize << stream.below(4),
+        Blocks::Long => 16usize << stream.below(3),
+        Blocks::Half => size.div_ceil(2),
     };
     let block = block.min(size.div_ceil(2)).max(1);
     let mut exponent = 0;
     let mut exponents: Vec<i32> = (0..size)
         .map(|at| {
             if at % block == 0 {
-                exponent = match pattern {
-                    Pattern::Halves => POWER * stream.below(2) as i32,
-                    Pattern::Both => POWER * (stream.below(3) as i32 - 1),
-                    Pattern::Graded => stream.below(GRADES as u64 + 1) as i32,
+                let power = scaling.power;
+                exponent = match scaling.pattern {
+                    Pattern::Halves => power * stream.below(2) as i32,
+                    Pattern::Both => power * (stream.below(3) as i32 - 1),
+                    Pattern::Graded => stream.below(2 * power as u64 + 1) as i32 - power,
                 };
             }
             exponent
@@ -122,21 +165,27 @@ fn exponents(size: usize, pattern: Pattern, stream: &mut Stream) -> Vec<i32> {
         .collect();
     // One and the same factor everywhere would be no pattern.
     if exponents.iter().all(|exponent| *exponent == exponents[0]) {
-        let other = if exponents[0] == 0 { POWER } else { 0 };
+        let other = if exponents[0] == 0 { scaling.power } else { 0 };
         exponents[..block].fill(other);
     }
     exponents
 }
 
-fn scale(spec: &mut super::CaseSpec, size: usize, sharing: &[usize], pattern: Pattern, stream: &mut Stream) {
-    let exponents = exponents(size, pattern, stream);
-    let down = sharing[stream.below(sharing.len() as u64) as usize];
+fn scale(
+    spec: &mut super::CaseSpec,
+    size: usize,
+    sharing: &[usize],
+    down: usize,
+    scaling: Scaling,
+    stream: &mut Stream,
+) {
+    let exponents = exponents(size, scaling, stream);
     let bound = Arc::clone(&spec.bound);
     let tensors: Vec<&Tensor> = bound.inputs().collect();
     // One bound for all of them: what goes down in one goes up by as much in the others.
     let most = sharing
         .iter()
-        .map(|input| limited(tensors[*input].dtype, GRADES))
+        .map(|input| limited(tensors[*input].dtype, scaling.power))
         .min()
         .unwrap_or(0);
     let drawn = spec.draw();
@@ -206,14 +255,18 @@ mod tests {
     fn exponents_vary_and_stay_within_their_power() {
         let plan_key = crate::cases::Key::new(&Secret::dev(), "paired", 0, "exponents");
         let mut stream = plan_key.block(0);
-        for pattern in PATTERNS {
+        let mut all: Vec<Scaling> = Vec::new();
+        for scaling in Scaling::all() {
             for size in [4, 5, 64, 1000] {
-                let exponents = exponents(size, pattern, &mut stream);
+                let exponents = exponents(size, scaling, &mut stream);
                 assert_eq!(exponents.len(), size);
                 assert!(exponents.iter().any(|exponent| *exponent != exponents[0]));
-                assert!(exponents.iter().all(|exponent| exponent.abs() <= 2 * GRADES));
+                assert!(exponents.iter().all(|exponent| exponent.abs() <= scaling.power));
             }
+            assert!(!all.contains(&scaling));
+            all.push(scaling);
         }
+        assert_eq!(all.len(), 27);
     }
 
     #[test]

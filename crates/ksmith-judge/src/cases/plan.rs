@@ -176,7 +176,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The contract's probes without axes of their own, at these shapes in turn.
-    fn free_probes(
+    pub(super) fn free_probes(
         &self,
         shapes: &[Arc<Bound>],
         stream: &str,

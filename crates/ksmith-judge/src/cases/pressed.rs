@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ksmith_task::{AxisValues, Bound, Tensor};
+use ksmith_task::{AxisValues, Bound, Instance, Tensor};
 
 use super::case::{CaseSpec, InputFill};
 use super::plan::{Plan, bind, dev_fills};
@@ -17,6 +17,14 @@ use crate::number::Values;
 const SMALL: u64 = 64 << 10;
 /// Small shapes per scoring; cases take turns, because a new shape costs a new layout.
 const SHAPES: usize = 3;
+
+/// Storage of the shape with long rows.
+const LONG: u64 = 256 << 10;
+/// Draws of it, and the length of a row beyond which a longer one is no better.
+const LONG_DRAWS: usize = 32;
+const LONG_ROW: usize = 2048;
+/// Operations of the largest dev shape at which every kind of pressure is put on every input.
+const TOP_FLOPS: f64 = 6e7;
 
 /// One case of the judge's own probes.
 #[derive(Debug, Clone)]
@@ -39,6 +47,13 @@ impl Plan<'_> {
             wide.extend(neighbour(instance, &mut stream, &workload.axes));
         }
         wide.retain(|bound| bound.storage_bytes() <= widest);
+        // Rows must be long enough for blocks, lanes and tails of a kernel to lie apart in them.
+        let long = long_rows(instance, &mut stream);
+        let top = wide
+            .iter()
+            .filter(|bound| bound.cost_flops <= TOP_FLOPS)
+            .max_by_key(|bound| bound.storage_bytes());
+        let deep: Vec<Arc<Bound>> = long.iter().chain(top).cloned().collect();
         let mut turn = stream.below(wide.len().max(1) as u64) as usize;
         let mut cases = Vec::new();
         for pressure in Pressure::ALL {
@@ -49,7 +64,7 @@ impl Plan<'_> {
                 .map_or(0, |bound| bound.inputs().count());
             for input in 0..inputs {
                 if let Some(bound) = turned(&small, cases.len())
-                    && let Some(case) = self.pressed(bound, pressure, &[input], cases.len(), &mut stream)
+                    && let Some(case) = self.pressed(bound, (pressure, 0), &[input], cases.len(), &mut stream)
                 {
                     cases.push(case);
                     takers.push(input);
@@ -59,43 +74,77 @@ impl Plan<'_> {
                 && takers.len() > 1
                 && let Some(bound) = turned(&small, cases.len())
             {
-                cases.extend(self.pressed(bound, pressure, &takers, cases.len(), &mut stream));
+                cases.extend(self.pressed(bound, (pressure, 0), &takers, cases.len(), &mut stream));
             }
             // Where the shape is known the value must not be: one input, drawn, at the next of the wide shapes.
             if let Some(input) = takers.get(stream.below(takers.len() as u64) as usize)
                 && let Some(bound) = turned(&wide, turn)
             {
                 turn += 1;
-                cases.extend(self.pressed(bound, pressure, &[*input], cases.len(), &mut stream));
+                cases.extend(self.pressed(bound, (pressure, 0), &[*input], cases.len(), &mut stream));
+            }
+            for kind in 0..pressure.kinds() {
+                if pressure.kinds() == 1 {
+                    break;
+                }
+                for input in 0..inputs {
+                    let long = long.iter();
+                    // At the dev shape the inputs take turns, where they are many.
+                    let top = top
+                        .filter(|_| inputs <= 2 || (input + kind) % inputs == 0)
+                        .into_iter();
+                    for bound in long.chain(top) {
+                        cases.extend(self.pressed(
+                            bound,
+                            (pressure, kind),
+                            &[input],
+                            cases.len(),
+                            &mut stream,
+                        ));
+                    }
+                }
             }
         }
         let mut shapes: Vec<Arc<Bound>> = small.first().cloned().into_iter().collect();
         shapes.extend(turned(&wide, turn).cloned());
         cases.extend(self.padded(&shapes, cases.len(), &mut stream));
-        cases.extend(self.paired(&shapes, cases.len(), &mut stream)?);
+        let paired: Vec<Arc<Bound>> = deep.iter().chain(&shapes).cloned().collect();
+        cases.extend(self.paired(&paired, cases.len(), &mut stream)?);
+        cases.extend(self.crossed(&deep, cases.len(), &mut stream)?);
         Ok(cases)
     }
 
-    /// The dev fill with some inputs under pressure; `None` where none of them takes it.
+    /// The dev fill with some inputs under a kind of pressure; `None` where none of them takes it.
     fn pressed(
         &self,
         bound: &Arc<Bound>,
-        pressure: Pressure,
+        pressure: (Pressure, usize),
         inputs: &[usize],
         number: usize,
         stream: &mut Stream,
     ) -> Option<Pressed> {
-        let mut spec = self.case(bound, dev_fills(bound), "pressed", number as u64);
+        let spec = self.case(bound, dev_fills(bound), "pressed", number as u64);
+        Self::put(spec, pressure, inputs, stream)
+    }
+
+    /// Puts a kind of pressure on some inputs of a case; `None` where none of them takes it.
+    pub(super) fn put(
+        mut spec: CaseSpec,
+        (pressure, kind): (Pressure, usize),
+        inputs: &[usize],
+        stream: &mut Stream,
+    ) -> Option<Pressed> {
+        let bound = Arc::clone(&spec.bound);
         let drawn = spec.draw();
         let tensors: Vec<&Tensor> = bound.inputs().collect();
         let mut pressed = false;
         for &input in inputs {
             let (tensor, values) = (tensors.get(input)?, drawn.values.get(input)?);
             let given = match values {
-                Values::Real(values) => press(pressure, tensor, values, stream).map(Values::Real),
+                Values::Real(values) => press(pressure, kind, tensor, values, stream).map(Values::Real),
                 Values::Whole(values) => {
                     let reals: Vec<f64> = values.iter().map(|value| *value as f64).collect();
-                    press(pressure, tensor, &reals, stream)
+                    press(pressure, kind, tensor, &reals, stream)
                         .map(|values| Values::Whole(values.into_iter().map(|value| value as i64).collect()))
                 }
             };
@@ -109,6 +158,19 @@ impl Plan<'_> {
             tier: pressure.tier(),
         })
     }
+}
+
+/// Of several drawn shapes the one whose shortest rows are longest, up to [`LONG_ROW`], and that holds most.
+fn long_rows(instance: &Instance, stream: &mut Stream) -> Option<Arc<Bound>> {
+    let drawn =
+        (0..LONG_DRAWS).filter_map(|_| draw_shape(instance, stream, LONG, TOP_FLOPS, &AxisValues::new()));
+    drawn.max_by_key(|bound| {
+        let row = bound
+            .inputs()
+            .filter_map(|tensor| tensor.shape.last().copied())
+            .min();
+        (row.unwrap_or(0).min(LONG_ROW), bound.storage_bytes())
+    })
 }
 
 fn turned(shapes: &[Arc<Bound>], number: usize) -> Option<&Arc<Bound>> {

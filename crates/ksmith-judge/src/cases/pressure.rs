@@ -88,6 +88,19 @@ impl Pressure {
         }
     }
 
+    /// Kinds of the pressure, each a case of its own: where one kind is set aside (an ill-conditioned place, a baseline
+    /// that fails there), the others still count.
+    pub(crate) fn kinds(self) -> usize {
+        match self {
+            Self::SomeZeros => SIGNS.len(),
+            Self::RowAmplitudes => AMPLITUDES.len(),
+            Self::Plateau => 4,
+            Self::Dominant => 2 * DOMINANCES.len(),
+            Self::Striped => PERIODS.len(),
+            _ => 1,
+        }
+    }
+
     /// Whether it may be put on all float inputs at once: nothing grows.
     pub(crate) fn fits_all(self) -> bool {
         matches!(self, Self::Zeros | Self::SomeZeros | Self::Few | Self::Ascending)
@@ -100,18 +113,24 @@ const SHIFT: i32 = 27;
 const VAST: i32 = 99;
 /// A declared end beyond this lets vast values through.
 const VAST_END: f64 = 1e29;
-/// Rows are scaled by at most two to this power, either way.
-const AMPLITUDE: u64 = 20;
+/// Rows are scaled by at most two to one of these powers, either way. Small ones keep a case well-conditioned where a
+/// large one would not.
+const AMPLITUDES: [i32; 3] = [20, 8, 4];
+/// What signs a row's elements have beside its zeros: any, none above zero, none below it.
+const SIGNS: [Option<f64>; 3] = [None, Some(-1.0), Some(1.0)];
 /// Depths of a plateau below its peak.
 const DEPTHS: (f64, f64) = (1.0, 40.0);
 /// Spread of a plateau.
 const FLATNESS: f64 = 1.0 / 64.0;
-/// Powers of two between a dominant element and the others: in half of the rows where single precision loses them.
-const DOMINANCE: (f64, f64, f64) = (4.0, 24.0, 28.0);
+/// Powers of two between a dominant element and the others; from 24 on single precision loses each of them alone.
+const DOMINANCES: [(f64, f64); 4] = [(4.0, 16.0), (16.0, 24.0), (24.0, 26.0), (26.0, 28.0)];
+/// Distances of the places that hold a striped row's largest elements.
+const PERIODS: [usize; 5] = [4, 8, 16, 32, 64];
 
-/// The values of `tensor` under a pressure; `None` where the input does not take it.
+/// The values of `tensor` under a kind (below [`Pressure::kinds`]) of a pressure; `None` where the input does not take it.
 pub(crate) fn press(
     pressure: Pressure,
+    kind: usize,
     tensor: &Tensor,
     drawn: &[f64],
     stream: &mut Stream,
@@ -141,12 +160,20 @@ pub(crate) fn press(
         .is_some_and(|domain| domain.low.is_some() && domain.high.is_some());
     match pressure {
         Pressure::Zeros if holds(rule.domain, 0.0) => values.fill(0.0),
-        Pressure::SomeZeros if holds(rule.domain, 0.0) => some_zeros(&mut values, row, stream),
+        Pressure::SomeZeros if holds(rule.domain, 0.0) => {
+            if let Some(sign) = SIGNS.get(kind).copied().flatten() {
+                if !holds(rule.domain, sign) {
+                    return None;
+                }
+                values.iter_mut().for_each(|value| *value = sign * value.abs());
+            }
+            some_zeros(&mut values, row, stream);
+        }
         Pressure::Subnormals => subnormals(&mut values, &target, stream)?,
         Pressure::Up if !bounded => scale(&mut values, limited(tensor.dtype, SHIFT)),
         Pressure::Down if !bounded => scale(&mut values, -limited(tensor.dtype, SHIFT)),
         Pressure::RowAmplitudes if !bounded => {
-            let most = limited(tensor.dtype, AMPLITUDE as i32);
+            let most = limited(tensor.dtype, *AMPLITUDES.get(kind)?);
             for row in values.chunks_mut(row) {
                 let exponent = stream.below(2 * most as u64 + 1) as i32 - most;
                 let factor = number::power_of_two(exponent);
@@ -179,14 +206,19 @@ pub(crate) fn press(
         Pressure::Plateau if !bounded => {
             values
                 .chunks_mut(row)
-                .for_each(|row| plateau(row, &target, stream));
+                .for_each(|row| plateau(row, kind, &target, stream));
         }
         Pressure::Dominant if !bounded => {
             values
                 .chunks_mut(row)
-                .for_each(|row| dominant(row, &target, stream));
+                .for_each(|row| dominant(row, kind, &target, stream));
         }
-        Pressure::Striped => values.chunks_mut(row).for_each(|row| striped(row, stream)),
+        Pressure::Striped => {
+            let period = *PERIODS.get(kind)?;
+            values
+                .chunks_mut(row)
+                .for_each(|row| striped(row, period, stream));
+        }
         _ => return None,
     }
     values
@@ -328,24 +360,24 @@ fn edges(values: &mut [f64], target: &Target<'_>, stream: &mut Stream) -> Option
     Some(())
 }
 
-/// The place of the one element that differs: the first in half of the rows.
-fn special(row: &[f64], stream: &mut Stream) -> usize {
-    match stream.below(2) {
+/// The place of the one element that differs: the first in even kinds, any in odd ones.
+fn special(row: &[f64], kind: usize, stream: &mut Stream) -> usize {
+    match kind % 2 {
         0 => 0,
         _ => stream.below(row.len() as u64) as usize,
     }
 }
 
-/// Depths are log-uniform; in half of the rows `exp` of one lies near the unit roundoff, where each term vanishes beside
-/// the peak and all of them together do not.
-fn plateau(row: &mut [f64], target: &Target<'_>, stream: &mut Stream) {
+/// Depths are log-uniform in the first two kinds; in the others `exp` of one lies near the unit roundoff, where each term
+/// vanishes beside the peak and all of them together do not.
+fn plateau(row: &mut [f64], kind: usize, target: &Target<'_>, stream: &mut Stream) {
     if row.len() < 2 {
         return;
     }
-    let place = special(row, stream);
+    let place = special(row, kind, stream);
     let (least, most) = DEPTHS;
     let depth = match target.dtype.unit_roundoff() {
-        Some(unit) if stream.below(2) == 0 => 4.0 * stream.unit() - 1.0 - libm::log(unit),
+        Some(unit) if kind >= 2 => 4.0 * stream.unit() - 1.0 - libm::log(unit),
         _ => least * libm::pow(most / least, stream.unit()),
     };
     let level = row[place];
@@ -361,16 +393,12 @@ fn plateau(row: &mut [f64], target: &Target<'_>, stream: &mut Stream) {
 }
 
 /// The others differ by up to a factor of four, so that their roundings have no common direction.
-fn dominant(row: &mut [f64], target: &Target<'_>, stream: &mut Stream) {
+fn dominant(row: &mut [f64], kind: usize, target: &Target<'_>, stream: &mut Stream) {
     if row.len() < 2 {
         return;
     }
-    let place = special(row, stream);
-    let (least, single, most) = DOMINANCE;
-    let (low, high) = match stream.below(2) {
-        0 => (least, single),
-        _ => (single, most),
-    };
+    let place = special(row, kind, stream);
+    let (low, high) = DOMINANCES[kind / 2 % DOMINANCES.len()];
     let half = ((low + (high - low) * stream.unit()) / 2.0).min(f64::from(limited(target.dtype, SHIFT)));
     let sign = match (holds(target.domain, -1.0), holds(target.domain, 1.0)) {
         (true, true) => [-1.0, 1.0][stream.below(2) as usize],
@@ -384,8 +412,7 @@ fn dominant(row: &mut [f64], target: &Target<'_>, stream: &mut Stream) {
 }
 
 /// The same values in another order: no arithmetic gets harder, only the places are those of one lane.
-fn striped(row: &mut [f64], stream: &mut Stream) {
-    let period = 4usize << stream.below(5);
+fn striped(row: &mut [f64], period: usize, stream: &mut Stream) {
     if row.len() <= period {
         return;
     }
@@ -559,10 +586,10 @@ mod tests {
     #[test]
     fn plateaus_lie_at_depths_where_single_terms_vanish_and_their_sum_does_not() {
         let mut stream = dice("plateau");
-        let mut near = 0;
-        for _ in 0..400 {
-            let mut row = vec![0.5; 256];
-            plateau(&mut row, &single(None), &mut stream);
+        for turn in 0..400 {
+            let (kind, mut row) = (turn % Pressure::Plateau.kinds(), vec![0.5; 256]);
+            plateau(&mut row, kind, &single(None), &mut stream);
+            assert!(kind % 2 == 1 || row[1..].iter().all(|value| *value < row[0]));
             let peak = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let mut below: Vec<f64> = row.into_iter().filter(|value| *value < peak).collect();
             assert_eq!(below.len(), 255);
@@ -570,9 +597,8 @@ mod tests {
             assert!(below[254] - below[0] <= 2.0 * FLATNESS);
             let depth = peak - below[127];
             assert!(depth > DEPTHS.0 - 0.1 && depth < DEPTHS.1 + 0.1);
-            near += usize::from((16.0..18.5).contains(&depth));
+            assert!(kind < 2 || (15.5..19.7).contains(&depth), "{depth}");
         }
-        assert!(near > 80, "{near}");
     }
 
     #[test]
@@ -583,9 +609,9 @@ mod tests {
         };
         let mut stream = dice("dominant");
         for domain in [None, Some(positive)] {
-            for _ in 0..100 {
-                let mut row = vec![0.5; 256];
-                dominant(&mut row, &single(domain), &mut stream);
+            for turn in 0..100 {
+                let (kind, mut row) = (turn % Pressure::Dominant.kinds(), vec![0.5; 256]);
+                dominant(&mut row, kind, &single(domain), &mut stream);
                 assert!(row.iter().all(|value| value.signum() == row[0].signum()));
                 assert!(domain.is_none() || row[0] > 0.0);
                 let mut sizes: Vec<f64> = row.iter().map(|value| value.abs()).collect();
@@ -600,14 +626,14 @@ mod tests {
     #[test]
     fn striped_rows_hold_their_own_values_and_their_largest_in_one_lane() {
         let mut stream = dice("striped");
-        for _ in 0..50 {
+        for turn in 0..50 {
             let drawn: Vec<f64> = (0..300).map(|_| stream.unit()).collect();
-            let mut row = drawn.clone();
-            striped(&mut row, &mut stream);
+            let (period, mut row) = (PERIODS[turn % PERIODS.len()], drawn.clone());
+            striped(&mut row, period, &mut stream);
             let mut order: Vec<usize> = (0..row.len()).collect();
             order.sort_unstable_by(|one, other| row[*other].total_cmp(&row[*one]));
             // 300 places hold at least four of any residue modulo 64.
-            assert!(order[..4].iter().all(|at| at % 4 == order[0] % 4));
+            assert!(order[..4].iter().all(|at| at % period == order[0] % period));
             let sorted = |mut values: Vec<f64>| {
                 values.sort_unstable_by(f64::total_cmp);
                 values

@@ -146,16 +146,55 @@ fn redraw(
             _ => replaced(case, input, tensor, element, stream),
         };
         let Some(values) = values else { continue };
-        let mut next = case.clone();
-        next.inputs.values[input] = values;
-        next.expected = scoring.oracle.expect(bound, &next.inputs)?;
-        if !follows(case, &next) {
-            continue;
+        if let Some(next) = moved(scoring, case, input, values)? {
+            return Ok(Some((input, next)));
         }
-        next.storage[input] = storage(tensor, &next.inputs.values[input]);
-        return Ok(Some((input, next)));
     }
     Ok(None)
+}
+
+/// The case with one element of this input changed so that the reference's outputs move clearly; `None` if none of some
+/// draws does that.
+pub(super) fn changed(
+    scoring: &mut Scoring<'_>,
+    case: &Case,
+    input: usize,
+    stream: &mut Stream,
+) -> Result<Option<Case>, crate::judge::JudgeError> {
+    let bound = Arc::clone(&case.spec.bound);
+    let Some(tensor) = bound.inputs().nth(input).filter(|tensor| !tensor.is_empty()) else {
+        return Ok(None);
+    };
+    for _ in 0..REDRAWS {
+        let element = stream.below(tensor.len() as u64) as usize;
+        let Some(values) = replaced(case, input, tensor, element, stream) else {
+            continue;
+        };
+        if let Some(next) = moved(scoring, case, input, values)? {
+            return Ok(Some(next));
+        }
+    }
+    Ok(None)
+}
+
+/// The case with other values of one input; `None` where the reference's outputs do not follow clearly.
+fn moved(
+    scoring: &mut Scoring<'_>,
+    case: &Case,
+    input: usize,
+    values: Values,
+) -> Result<Option<Case>, crate::judge::JudgeError> {
+    let bound = &case.spec.bound;
+    let mut next = case.clone();
+    next.inputs.values[input] = values;
+    next.expected = scoring.oracle.expect(bound, &next.inputs)?;
+    if !follows(case, &next) {
+        return Ok(None);
+    }
+    if let Some(tensor) = bound.inputs().nth(input) {
+        next.storage[input] = storage(tensor, &next.inputs.values[input]);
+    }
+    Ok(Some(next))
 }
 
 /// Takes the new value of one element from elsewhere in the same tensor or by moving it, inside the domain.

@@ -13,9 +13,13 @@ use serde_json::json;
 use super::context::{End, GateEnd, Scoring, step};
 use super::pressure::pressures;
 use super::runner::Setup;
+use super::service::service;
 use crate::cases::{CaseSpec, InputFill, bind, dev_fills, residues};
 use crate::judge::JudgeError;
 use crate::number::{self, Values};
+
+/// Cases lie at the end of a page, at its start and at neither, in turn.
+const EDGES: [Edge; 3] = [Edge::End, Edge::Start, Edge::Neither];
 
 pub(crate) fn hidden(scoring: &mut Scoring<'_>) -> GateEnd {
     let scale = if scoring.small { 1.0 / 64.0 } else { 1.0 };
@@ -24,7 +28,7 @@ pub(crate) fn hidden(scoring: &mut Scoring<'_>) -> GateEnd {
     let count = specs.len();
     for (number, spec) in specs.iter().enumerate() {
         let case = Arc::new(scoring.oracle.large_case(spec)?);
-        let edge = if number % 2 == 0 { Edge::End } else { Edge::Start };
+        let edge = EDGES[number % EDGES.len()];
         let setup = Setup::new(&spec.bound).edge(edge).judged_only();
         let (_, judgement) = step!(scoring.try_case(Gate::Hidden, &mut runner, &case, setup));
         scoring.ratios.push(judgement.ratio);
@@ -47,7 +51,7 @@ pub(crate) fn hidden(scoring: &mut Scoring<'_>) -> GateEnd {
         .collect();
     for (number, spec) in specs.iter().enumerate() {
         let case = scoring.oracle.case(spec)?;
-        let edge = if number % 2 == 0 { Edge::End } else { Edge::Start };
+        let edge = EDGES[number % EDGES.len()];
         let setup = Setup::new(&spec.bound).edge(edge);
         step!(scoring.try_case(Gate::Hidden, &mut runner, &case, setup));
     }
@@ -73,9 +77,14 @@ pub(crate) fn probes(scoring: &mut Scoring<'_>) -> GateEnd {
         step!(scoring.try_case(Gate::Probes, &mut runner, case, setup));
     }
     let own = step!(pressures(scoring, &mut runner));
-    Ok(End::Pass(
-        json!({ "cases": cases.len(), "pressures": own.held, "set_aside": own.set_aside }),
-    ))
+    // On a device a call costs several times as much, and workers there are younger for it.
+    let calls = match scoring.backend {
+        Backend::Cpu => step!(service(scoring, &mut runner)),
+        Backend::Cuda => 0,
+    };
+    Ok(End::Pass(json!({
+        "cases": cases.len(), "pressures": own.held, "set_aside": own.set_aside, "service": calls,
+    })))
 }
 
 pub(crate) fn traces(scoring: &mut Scoring<'_>) -> GateEnd {

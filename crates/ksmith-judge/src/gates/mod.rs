@@ -23,6 +23,7 @@ mod repeat;
 mod runner;
 mod sanitize;
 mod screen;
+mod service;
 mod smoke;
 mod state;
 

@@ -112,6 +112,21 @@ struct Native<'a> {
     folder: &'a Path,
 }
 
+/// What an address-space limit has to do with it, from the text of `/proc/self/limits`.
+fn address_limit(limits: &str) -> Option<String> {
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max address space"))?;
+    let soft = line
+        .split_whitespace()
+        .next()
+        .filter(|limit| *limit != "unlimited")?;
+    Some(format!(
+        " (this process may use {soft} bytes of addresses, `ulimit -v`, and sanitizers reserve terabytes: lift that limit, or \
+         limit memory by a control group instead)"
+    ))
+}
+
 #[derive(PartialEq, Eq)]
 enum Threads {
     None,
@@ -330,13 +345,16 @@ fn run(scoring: &Scoring<'_>, program: &Path, case: &Case, kind: &str) -> Result
             "unexpected memory mapping",
             "failed to allocate",
             "setrlimit() failed",
+            "ReserveShadowMemoryRange failed",
         ]
         .iter()
         .any(|words| report.contains(words)) =>
         {
             // A check that did not run is no pass.
+            let limit = fs::read_to_string("/proc/self/limits").unwrap_or_default();
             return Err(JudgeError::Unsupported(format!(
-                "the {kind} sanitizer cannot start here: {report}"
+                "the {kind} sanitizer cannot start here{}: {report}",
+                address_limit(&limit).unwrap_or_default()
             )));
         }
         Ended::TimedOut => return fail("timeout"),
@@ -436,4 +454,21 @@ fn read_outputs(bound: &Bound, file: &mut File) -> Result<Vec<Vec<u8>>, JudgeErr
             Some(gather(tensor, storage))
         });
     Ok(outputs.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::address_limit;
+
+    #[test]
+    fn a_limit_on_addresses_is_named_and_none_is_not() {
+        let limited = "Max cpu time  unlimited unlimited seconds\nMax address space         16384000000          unlimited            bytes\n";
+        let text = address_limit(limited).unwrap();
+        assert!(
+            text.contains("16384000000") && text.contains("ulimit -v"),
+            "{text}"
+        );
+        assert_eq!(address_limit(&limited.replace("16384000000", "unlimited")), None);
+        assert_eq!(address_limit(""), None);
+    }
 }
