@@ -1,10 +1,5 @@
 //! `ksmith mcp` as an agent's client meets it: the protocol over standard input and output, eight tools, one envelope.
 #![cfg(feature = "mcp")]
-#![expect(
-    clippy::unwrap_used,
-    reason = "helpers of tests fail by panicking, as tests do"
-)]
-
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::Arc;

@@ -246,7 +246,10 @@ pub fn placed(values: &Values, desk: &Desk, ksmith: Option<&Path>) -> (Values, u
 /// # Errors
 /// When no box can be made; whatever happens *in* the box is seen, not an error.
 pub fn run(session: &Session<'_>, keep_on: &dyn Fn() -> bool) -> Result<Ran, DriverError> {
-    let (values, port) = placed(&session.values, session.desk, session.ksmith.as_deref());
+    let (mut values, port) = placed(&session.values, session.desk, session.ksmith.as_deref());
+    if let Some(tools) = &session.sockets.tools {
+        values.tools = tools.display().to_string();
+    }
     let errand = session.errand(&values, port);
     let mut command = vec![errand.program.display().to_string()];
     command.extend(errand.args.iter().cloned());

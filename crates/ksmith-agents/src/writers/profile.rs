@@ -128,6 +128,9 @@ pub struct Values {
     pub turns: String,
     /// `{ksmith}`: this program inside the box; empty if it is not there.
     pub ksmith: String,
+    /// `{tools}`: the socket of our tools inside the box; empty if there is none. Some agents start MCP servers without
+    /// their own environment.
+    pub tools: String,
 }
 
 impl Values {
@@ -142,6 +145,7 @@ impl Values {
             ("{prompt}", &self.prompt),
             ("{turns}", &self.turns),
             ("{ksmith}", &self.ksmith),
+            ("{tools}", &self.tools),
         ];
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
