@@ -1,4 +1,4 @@
-//! Budgets: hard stops on wall time, full scorings and money.
+//! Budgets: hard stops on wall time, full scorings, money, tokens and device time.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,6 +16,9 @@ pub struct Budget {
     pub cost_usd: f64,
     /// Tokens of models, input and output together; none is no limit.
     pub tokens: Option<u64>,
+    /// Seconds for which the judge may hold the device; none is no limit, and all that a run on the CPU has.
+    #[serde(default)]
+    pub device_s: Option<f64>,
 }
 
 /// What a run has spent, as its records show.
@@ -31,6 +34,9 @@ pub struct Spent {
     pub cost_usd: f64,
     /// Tokens of models, input and output together.
     pub tokens: u64,
+    /// Seconds for which the judge held the device.
+    #[serde(default)]
+    pub device_s: f64,
 }
 
 /// Why no further candidate is begun.
@@ -45,6 +51,8 @@ pub enum Stop {
     Cost,
     /// The tokens are spent.
     Tokens,
+    /// The device time is spent.
+    Device,
     /// Nothing has gained for long.
     Plateau,
     /// The writer has nothing left to propose.
@@ -68,6 +76,7 @@ impl Stop {
             Self::Candidates => "The full scorings are spent.",
             Self::Cost => "The money is spent.",
             Self::Tokens => "The tokens are spent.",
+            Self::Device => "The device time is spent, but for what the end needs.",
             Self::Plateau => "Nothing has gained for long.",
             Self::Exhausted => "The writer has nothing left to propose.",
             Self::Goal => "The goal is confirmed.",
@@ -83,6 +92,7 @@ impl fmt::Display for Stop {
             Self::Candidates => "candidates",
             Self::Cost => "cost",
             Self::Tokens => "tokens",
+            Self::Device => "device",
             Self::Plateau => "plateau",
             Self::Exhausted => "exhausted",
             Self::Goal => "goal",
@@ -101,6 +111,7 @@ impl Budget {
             candidates: self.candidates.div_ceil(parts as u64),
             cost_usd: self.cost_usd / parts as f64,
             tokens: self.tokens.map(|tokens| tokens.div_ceil(parts as u64)),
+            device_s: self.device_s.map(|device| device / parts as f64),
         }
     }
 
@@ -115,6 +126,8 @@ impl Budget {
             Some(Stop::Cost)
         } else if spent.tokens > 0 && self.tokens.is_some_and(|tokens| spent.tokens >= tokens) {
             Some(Stop::Tokens)
+        } else if self.device_s.is_some_and(|device| spent.device_s >= device) {
+            Some(Stop::Device)
         } else {
             None
         }
@@ -126,6 +139,8 @@ impl Budget {
             Some("no wall time")
         } else if self.candidates == 0 {
             Some("no full scoring")
+        } else if self.device_s.is_some_and(|device| device <= 0.0) {
+            Some("no device time")
         } else {
             None
         }
@@ -150,6 +165,7 @@ mod tests {
         candidates: 3,
         cost_usd: 5.0,
         tokens: Some(1000),
+        device_s: Some(30.0),
     };
 
     #[test]
@@ -186,6 +202,13 @@ mod tests {
         );
         assert_eq!(
             BUDGET.stop(&Spent {
+                device_s: 30.0,
+                ..fresh
+            }),
+            Some(Stop::Device)
+        );
+        assert_eq!(
+            BUDGET.stop(&Spent {
                 screened: 1000,
                 ..fresh
             }),
@@ -209,6 +232,12 @@ mod tests {
             (timeless.forbids(), BUDGET.forbids()),
             (Some("no wall time"), None)
         );
+        let no_device = Budget {
+            device_s: Some(0.0),
+            ..BUDGET
+        };
+        assert_eq!(no_device.forbids(), Some("no device time"));
+        assert_eq!(BUDGET.share(2).device_s, Some(15.0));
     }
 
     #[test]

@@ -100,6 +100,7 @@ pub(crate) fn review_due(memory: &Memory, now: Now) -> Option<(Occasion, String)
         share(spent.wall_s + now.since_record_s, budget.wall_s),
         share(spent.candidates as f64, budget.candidates as f64),
         share(spent.cost_usd, budget.cost_usd),
+        share(spent.device_s, budget.device_s.unwrap_or_default()),
     ];
     let facts = Facts {
         drops: drops(memory),

@@ -60,6 +60,7 @@ pub fn judge(request: &JudgeRequest, progress: &mut dyn Progress) -> Result<Judg
         candidates: Some(1),
         cost_usd: None,
         tokens: None,
+        device_s: None,
         seed: 0,
         writer: WriterChoice::Folder(run::absolute(&request.candidate)),
         mechanisms: Mechanisms::none(),

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use ksmith_ledger::{
     Answered, Asked, Audited, Benched, Closed, Confirmed, Decided, Decision, Demoted, Draft, Entry, Gate,
-    ModelAccount, Plan, ProcessGate, Promoted, Proposed, Reviewed, Role, RunOpened, Screened, Shortlisted,
-    Speedup, ToolCall, Verdict,
+    ModelAccount, Plan, ProcessGate, Promoted, Proposed, Reviewed, Role, RunOpened, Scope, Screened,
+    Shortlisted, Speedup, ToolCall, Verdict,
 };
 
 use crate::{Budget, Spent};
@@ -266,6 +266,7 @@ impl Memory {
             candidates: limits.and_then(|limits| limits.candidates).unwrap_or(u64::MAX),
             cost_usd: limits.and_then(|limits| limits.cost_usd).unwrap_or(f64::INFINITY),
             tokens: limits.and_then(|limits| limits.tokens),
+            device_s: limits.and_then(|limits| limits.device_s),
         }
     }
 
@@ -286,6 +287,8 @@ impl Memory {
         }
         self.last_time_s = Some(time_s);
         self.records += 1;
+        let device_s = self.device_s(entry);
+        self.spent.device_s += device_s;
         // With these the step that asked its models is on record: its calls are never asked again.
         if matches!(
             entry,
@@ -395,6 +398,36 @@ impl Memory {
             self.tools_since_step.push(call.clone());
         }
         Ok(())
+    }
+
+    /// Seconds for which a record's work held the device. The quick pass is timed as a whole, with what of it is done on
+    /// the host, so this is never too low.
+    fn device_s(&self, entry: &Entry) -> f64 {
+        if self
+            .opened
+            .as_ref()
+            .is_none_or(|opened| opened.scope != Scope::Cuda)
+        {
+            return 0.0;
+        }
+        let on_device = |verdict: &Verdict| -> f64 {
+            let gates = verdict.gates.iter();
+            gates
+                .filter(|gate| !matches!(gate.name, Gate::Policy | Gate::Compile | Gate::Static))
+                .map(|gate| gate.ms)
+                .sum()
+        };
+        let ms = match entry {
+            Entry::Audited(audit) => audit.ms,
+            Entry::Benched(benched) if benched.candidate == BASELINE => benched.ms,
+            Entry::Screened(screened) => screened.ms,
+            Entry::Shortlisted(list) => list.ms,
+            Entry::Decided(decided) => on_device(&decided.verdict),
+            // That of a promotion is part of its scoring.
+            Entry::Confirmed(confirmed) if self.stop.is_some() => on_device(&confirmed.verdict),
+            _ => 0.0,
+        };
+        ms / 1e3
     }
 
     fn candidacy(&mut self, id: &str) -> Result<&mut Candidacy, MemoryError> {

@@ -149,7 +149,7 @@ pub(crate) fn opening(opening: Opening<'_>) -> Result<RunOpened, RunError> {
             candidates: Some(opening.budget.candidates),
             cost_usd: Some(opening.budget.cost_usd),
             tokens: opening.budget.tokens,
-            device_s: None,
+            device_s: opening.budget.device_s,
         },
         search_seed: Some(options.seed),
         seeds: opening.commitments,

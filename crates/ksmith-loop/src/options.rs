@@ -179,6 +179,8 @@ pub struct RunOptions {
     pub cost_usd: Option<f64>,
     /// Tokens of models instead of the task's.
     pub tokens: Option<u64>,
+    /// Device time in seconds instead of the task's.
+    pub device_s: Option<f64>,
     /// Seed of the writer's choices; never of the judge's cases.
     pub seed: u64,
     /// Who proposes candidates.

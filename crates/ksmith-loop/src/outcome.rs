@@ -67,6 +67,8 @@ pub struct InstanceOutcome {
     pub screened: u64,
     /// Wall time in seconds, over all sittings.
     pub wall_s: f64,
+    /// Seconds for which the judge held the device; zero on the CPU.
+    pub device_s: f64,
     /// What its models used.
     pub models: ModelsOutcome,
     /// Hash of the last record.
@@ -148,6 +150,7 @@ impl InstanceOutcome {
                 |closed| closed.screened,
             ),
             wall_s: closed.map_or(wall_s, |closed| closed.wall_s),
+            device_s: crate::resume::remember(dir)?.spent.device_s,
             models: ModelsOutcome::of(&history),
             head: history.head,
             dir: dir.to_owned(),

@@ -214,6 +214,7 @@ impl<'a> Begun<'a> {
             candidates: opened.budget.candidates.map(|each| each * count as u64),
             cost_usd: opened.budget.cost_usd.map(|cost| cost * parts),
             tokens: opened.budget.tokens.map(|each| each * count as u64),
+            device_s: opened.budget.device_s.map(|each| each * parts),
             seed: self.seed(),
             writer: kept.writer.clone(),
             mechanisms: self.mechanisms(),

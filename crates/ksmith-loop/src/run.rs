@@ -88,7 +88,7 @@ pub(crate) fn run_instances(
 ) -> Result<RunOutcome, RunError> {
     let began = Instant::now();
     let mut scored = 0;
-    let (mut cost_usd, mut tokens) = (0.0, 0);
+    let (mut cost_usd, mut tokens, mut device_s) = (0.0, 0, 0.0);
     let mut outcomes = Vec::new();
     for (index, instance) in instances.iter().enumerate() {
         let whole = budget(instance, options);
@@ -97,6 +97,7 @@ pub(crate) fn run_instances(
             candidates: whole.candidates.saturating_sub(scored),
             cost_usd: (whole.cost_usd - cost_usd).max(0.0),
             tokens: whole.tokens.map(|whole| whole.saturating_sub(tokens)),
+            device_s: whole.device_s.map(|whole| (whole - device_s).max(0.0)),
         };
         let rest = &instances[index + 1..];
         let outcome = run_instance(
@@ -111,6 +112,7 @@ pub(crate) fn run_instances(
         scored += outcome.candidates;
         cost_usd += outcome.models.cost_usd;
         tokens += outcome.models.tokens;
+        device_s += outcome.device_s;
         let stopped = outcome.outcome == ksmith_ledger::Outcome::Interrupted;
         outcomes.push(outcome);
         if stopped {
@@ -157,6 +159,12 @@ fn budget(instance: &Instance, options: &RunOptions) -> Budget {
         candidates: options.candidates.unwrap_or(u64::from(contract.candidates)),
         cost_usd: options.cost_usd.unwrap_or(contract.cost_usd),
         tokens: options.tokens.or(contract.tokens),
+        device_s: match options.backend {
+            Backend::Cuda => options
+                .device_s
+                .or(contract.device.map(|device| device.as_secs_f64())),
+            Backend::Cpu => None,
+        },
     }
 }
 

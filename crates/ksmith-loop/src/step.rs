@@ -224,6 +224,7 @@ fn stop_of_budget(memory: &Memory, on: &Mechanisms, now: Now) -> Option<Stop> {
     let mut budget = memory.budget();
     if memory.champion().is_some() {
         budget.wall_s -= reserve_s(memory, on);
+        budget.device_s = budget.device_s.map(|device| device - reserve_s(memory, on));
         if shortlist::is_due(memory, on) {
             budget.wall_s -= shortlist::SECONDS + scoring_s(memory);
         }
@@ -272,7 +273,10 @@ fn finish(memory: &Memory, on: &Mechanisms, now: Now, stop: Stop) -> Step {
         return Step::Close(stop);
     };
     let id = champion.proposed.candidate.clone();
-    let has_time = spent_s(memory, now) + scoring_s(memory) <= memory.budget().wall_s;
+    let budget = memory.budget();
+    let has_device = |device: f64| memory.spent.device_s + scoring_s(memory) <= device;
+    let has_time =
+        spent_s(memory, now) + scoring_s(memory) <= budget.wall_s && budget.device_s.is_none_or(has_device);
     let again = match memory
         .finals_of_champion()
         .next_back()

@@ -10,7 +10,7 @@ use ksmith_loop::step::{Now, Step, next};
 use ksmith_loop::{
     InstanceOutcome, Memory, RunOptions, RunOutcome, Silent, Stop, WriterChoice, resume_with, run_with,
 };
-use ksmith_task::ExitCode;
+use ksmith_task::{Backend, ExitCode};
 
 use crate::scripted::{Home, Hooks, Round, Script, resume_options};
 
@@ -172,6 +172,33 @@ fn the_shortlist_leaves_time_for_a_scoring_and_the_last_confirmation() {
     assert_eq!(at(70.0), Step::Shortlist(Stop::Wall));
     assert_eq!(at(75.0), Step::Shortlist(Stop::Wall));
     assert_eq!(at(75.1), Step::Final(champion, Stop::Wall));
+}
+
+#[test]
+fn spent_device_time_ends_the_rounds_and_a_run_on_the_cpu_has_none() {
+    const ROUNDS: &[Round] = &[
+        ("one", &["a speed 2.0"]),
+        ("two", &["b speed 3.0"]),
+        ("three", &["c speed 4.0"]),
+        ("four", &["d speed 5.0"]),
+    ];
+    let home = Home::new();
+    let mut options = home.options();
+    options.mechanisms = "screen".parse().unwrap();
+    // The judge of these tests says 1 ms for each quick pass and for each gate.
+    options.device_s = Some(0.0055);
+    options.types = vec!["T=f32".parse().unwrap()];
+    for (backend, reason, scored) in [(Backend::Cuda, "device", 2), (Backend::Cpu, "exhausted", 4)] {
+        options.backend = backend;
+        let (instance, _) = run(&Script::new(ROUNDS), &options);
+        assert_eq!((instance.reason.as_str(), instance.candidates), (reason, scored));
+        assert_eq!(instance.device_s > 0.0, backend == Backend::Cuda);
+        is_intact(&instance.dir);
+    }
+    options.backend = Backend::Cuda;
+    options.device_s = Some(0.0);
+    let error = run_with(&options, &Script::new(ROUNDS), &mut Silent).unwrap_err();
+    assert!(error.to_string().contains("no device time"), "{error}");
 }
 
 #[test]

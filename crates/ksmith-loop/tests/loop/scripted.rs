@@ -493,6 +493,7 @@ impl Home {
             candidates: Some(60),
             cost_usd: None,
             tokens: None,
+            device_s: None,
             seed: 0,
             writer: WriterChoice::Search,
             mechanisms: Mechanisms::all(),

@@ -44,6 +44,9 @@ pub(crate) struct Args {
     /// Tokens of models, input and output together [default: the task's, or no limit]
     #[arg(long, value_parser = numbers::tokens, allow_negative_numbers = true, value_name = "NUMBER")]
     tokens: Option<u64>,
+    /// Time for which the judge may hold the device, with backend cuda, for example 10m [default: the task's, or no limit]
+    #[arg(long, value_parser = duration::parse_some, value_name = "DURATION")]
+    device: Option<f64>,
     /// Seed of the writer's choices; never of the judge's cases
     #[arg(long, value_parser = numbers::seed, allow_negative_numbers = true, default_value = "0", value_name = "NUMBER")]
     seed: u64,
@@ -142,6 +145,7 @@ pub(crate) fn run(args: &Args, ui: &mut Ui) -> Outcome {
         candidates: args.candidates,
         cost_usd: args.cost_usd,
         tokens: args.tokens,
+        device_s: args.device,
         seed: args.seed,
         writer: args.writer.clone(),
         mechanisms: args.mechanisms.clone(),
