@@ -91,7 +91,7 @@ impl Workshop for BuiltIn {
             WriterChoice::Folder(folder) => Box::new(FolderWriter::new(folder)?),
             WriterChoice::Cli(profile) => Box::new(CliWriter::new(profile, setting)?),
             WriterChoice::Api(model) => Box::new(ApiWriter::new(model, setting)?),
-            WriterChoice::Replay(run) => Box::new(ReplayWriter::new(run)?),
+            WriterChoice::Replay(run) => Box::new(ReplayWriter::new(run, setting)?),
         })
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ksmith_agents::process::{Statement, unproved};
 use ksmith_agents::tools::{Called, Log, Server};
 use ksmith_agents::writers::{
-    Answer, Desk, Ending, Facts, Laid, Outcome, Request, Snapshot, decide, unified,
+    Answer, Approver, Deny, Desk, Ending, Facts, Laid, Outcome, Request, Snapshot, decide, unified,
 };
 use ksmith_ledger::{AgentCall, ToolCall};
 use ksmith_task::{Brief, Instance, Proposal, chain};
@@ -255,14 +255,19 @@ impl Agency {
 
     /// Whether a file beside the candidate is to be kept for the next session: no, unless a person says yes.
     fn grants(&self, agent: &str, path: &str, bytes: &[u8]) -> bool {
-        if self.options.approve == Approve::Deny {
-            return false;
-        }
         let request = Request {
             what: format!("agent `{agent}` left `{path}` outside its candidate and would find it again"),
             diff: unified(path, b"", bytes),
         };
-        self.host.approver.answer(&request) == Answer::Granted
+        self.approver().answer(&request) == Answer::Granted
+    }
+
+    /// Whoever answers requests that leave the policy: nobody, unless the user asked to be asked.
+    pub(super) fn approver(&self) -> &dyn Approver {
+        match self.options.approve {
+            Approve::Deny => &Deny,
+            Approve::Ask => &*self.host.approver,
+        }
     }
 
     /// Holds sessions until one leaves proposals, the user wants to stop, or the agent is given up; gives what the last

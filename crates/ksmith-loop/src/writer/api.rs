@@ -66,7 +66,7 @@ impl ApiWriter {
             desk: &desk,
             tickets: &tickets,
             log: &book,
-            approver: &*self.agency.host.approver,
+            approver: self.agency.approver(),
             turns: self.agency.options.turns,
             wall,
         };

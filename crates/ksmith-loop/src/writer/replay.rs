@@ -1,14 +1,22 @@
-//! A writer that proposes what the writer of an earlier run proposed, byte for byte, in the same order and rounds.
+//! A writer that proposes what the writer of an earlier run proposed, byte for byte, in the same order and rounds, and
+//! puts the transcripts of the sessions that led there into the record again.
 //!
 //! What is judged is judged anew: nothing of the earlier verdicts is read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use ksmith_ledger::{History, ObjectStore, Proposed, Role};
-use ksmith_task::{Brief, Proposal, chain};
+use ksmith_ledger::{AgentCall, BlobRef, Entry, History, ObjectStore, Proposed, Role, read_records};
+use ksmith_task::{Brief, Proposal};
+use serde_json::json;
 
+use super::agency::failed;
 use super::{Direction, Writer, WriterError};
+use crate::Recorder;
+use crate::workshop::Setting;
+
+/// Where a repeated session says which one it repeats, in its `detail`.
+const REPLAYED: &str = "replayed";
 
 /// Proposes what an earlier run's writer proposed.
 #[derive(Debug)]
@@ -16,6 +24,9 @@ pub struct ReplayWriter {
     run: PathBuf,
     name: String,
     proposed: Vec<Proposed>,
+    /// Sessions by their numbers in the record, each with the round that it led to, where it led to one.
+    sessions: BTreeMap<u64, (Option<u32>, AgentCall)>,
+    recorder: Recorder,
 }
 
 impl ReplayWriter {
@@ -23,12 +34,17 @@ impl ReplayWriter {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn new(run: &Path) -> Result<Self, WriterError> {
+    pub fn new(run: &Path, setting: &Setting<'_>) -> Result<Self, WriterError> {
         let folder = match run.file_name() {
             Some(name) if name == "ledger.jsonl" => run.parent().unwrap_or(run),
             Some(_) | None => run,
         };
-        let history = History::load(folder).map_err(|error| WriterError::Failed(chain(&error)))?;
+        let history = History::load(folder).map_err(|error| failed(&error))?;
+        let mut sessions = sessions(folder)?;
+        // A step that was cut short is begun anew; what it put into the record stands there.
+        for done in replayed(setting.run)? {
+            sessions.remove(&done);
+        }
         let proposed = history
             .candidates
             .into_iter()
@@ -39,7 +55,40 @@ impl ReplayWriter {
             run: folder.to_owned(),
             name: history.opened.run,
             proposed,
+            sessions,
+            recorder: setting.recorder.clone(),
         })
+    }
+
+    /// Puts sessions up to those that led to `round`, or all that are left, into the record, byte for byte.
+    fn repeat_sessions(&mut self, round: Option<u32>) -> Result<(), WriterError> {
+        let objects = ObjectStore::new(&self.run);
+        let copy = |blob: BlobRef| -> Result<BlobRef, WriterError> {
+            let bytes = objects.get(blob.blob).map_err(|error| failed(&error))?;
+            self.recorder.put(&bytes).map_err(|error| failed(&error))
+        };
+        let is_due = |led_to: Option<u32>| match round {
+            Some(round) => led_to.is_some_and(|led_to| led_to <= round),
+            None => true,
+        };
+        for (record, (_, call)) in self.sessions.extract_if(.., |_, (led_to, _)| is_due(*led_to)) {
+            let detail = json!({
+                "outcome": call.detail["outcome"],
+                "code": call.detail["code"],
+                REPLAYED: { "run": self.name, "record": record },
+            });
+            let again = AgentCall {
+                prompt: copy(call.prompt)?,
+                answer: call.answer.map(copy).transpose()?,
+                errors: call.errors.map(copy).transpose()?,
+                detail,
+                // Nobody worked.
+                ms: 0.0,
+                ..call
+            };
+            self.recorder.append(again).map_err(|error| failed(&error))?;
+        }
+        Ok(())
     }
 
     /// What of the record has not been proposed in this run. Equal proposals count as often as they stand there.
@@ -62,6 +111,48 @@ impl ReplayWriter {
             })
             .collect()
     }
+}
+
+/// The sessions of a run, by their numbers in its record.
+fn sessions(run: &Path) -> Result<BTreeMap<u64, (Option<u32>, AgentCall)>, WriterError> {
+    let mut sessions: BTreeMap<u64, (Option<u32>, AgentCall)> = BTreeMap::new();
+    for (record, entry) in entries(run)? {
+        match entry {
+            Entry::AgentCall(call) => {
+                sessions.insert(record, (None, call));
+            }
+            Entry::Proposed(proposed) if proposed.role == Role::Candidate => {
+                for (led_to, _) in sessions.values_mut() {
+                    led_to.get_or_insert(proposed.round);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(sessions)
+}
+
+/// Numbers of the earlier run's sessions that stand in a record already.
+fn replayed(run: &Path) -> Result<BTreeSet<u64>, WriterError> {
+    if !run.exists() {
+        return Ok(BTreeSet::new());
+    }
+    let entries = entries(run)?.into_iter();
+    let numbers = entries.filter_map(|(_, entry)| match entry {
+        Entry::AgentCall(call) => call.detail[REPLAYED]["record"].as_u64(),
+        _ => None,
+    });
+    Ok(numbers.collect())
+}
+
+fn entries(run: &Path) -> Result<Vec<(u64, Entry)>, WriterError> {
+    let records = read_records(run).map_err(|error| failed(&error))?;
+    let entries = records
+        .iter()
+        .map(|record| record.entry().map(|entry| (record.seq, entry)));
+    entries
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| failed(&error))
 }
 
 impl Writer for ReplayWriter {
@@ -91,28 +182,28 @@ impl Writer for ReplayWriter {
                 .iter()
                 .any(|note| note.contains(&format!("`{direction}` is closed")))
         };
-        let left: Vec<&Proposed> = self
+        let left: Vec<Proposed> = self
             .left(brief)
             .into_iter()
             .filter(|proposed| !closed(&proposed.direction))
+            .cloned()
             .collect();
-        let Some(round) = left.first().map(|proposed| proposed.round) else {
-            return Ok(Vec::new());
-        };
+        let round = left.first().map(|proposed| proposed.round);
+        self.repeat_sessions(round)?;
         let objects = ObjectStore::new(&self.run);
         left.into_iter()
-            .take_while(|proposed| proposed.round == round)
+            .take_while(|proposed| Some(proposed.round) == round)
             .take(wanted)
             .map(|proposed| {
                 let folder = brief.out.join(&proposed.candidate);
                 objects
                     .extract(proposed.tree, &folder)
-                    .map_err(|error| WriterError::Failed(chain(&error)))?;
+                    .map_err(|error| failed(&error))?;
                 Ok(Proposal {
                     folder,
-                    hypothesis: proposed.hypothesis.clone(),
+                    hypothesis: proposed.hypothesis,
                     predicted_gain: proposed.predicted,
-                    direction: proposed.direction.clone(),
+                    direction: proposed.direction,
                     parent: None,
                 })
             })

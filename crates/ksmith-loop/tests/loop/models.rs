@@ -2,6 +2,7 @@
 //! scripted server, in each wire format.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ksmith_agents::gateway::{
@@ -10,11 +11,13 @@ use ksmith_agents::gateway::{
 use ksmith_agents::review::SameVendor;
 use ksmith_ledger::verify::{VerifyOptions, verify};
 use ksmith_ledger::{AgentCall, Entry, History, ModelCall, ObjectStore, Outcome, read_records};
-use ksmith_loop::{ReviewerChoice, RunOptions, Silent, WriterChoice, recorded_calls, resume_with, run_with};
+use ksmith_loop::{
+    Approve, ReviewerChoice, RunOptions, Silent, WriterChoice, recorded_calls, resume_with, run_with,
+};
 use ksmith_scripted::{Action, Fault, Options, Script, ScriptedServer, Turn};
 use serde_json::json;
 
-use crate::agents::{HONEST, agent, boxed, calls, codes, go};
+use crate::agents::{HONEST, Yes, agent, boxed, calls, codes, go};
 use crate::scripted::{self, Home, Mixed, picked, resume_options};
 
 /// A model that writes one candidate with a stated idea, then has nothing more.
@@ -91,6 +94,45 @@ fn a_plain_model_completes_a_run_in_each_wire_format_and_cannot_leave_its_desk()
     }
 }
 
+#[test]
+fn a_person_can_grant_a_model_a_file_beside_its_candidate_and_never_a_given_one() {
+    for (approve, asked, outside) in [
+        (Approve::Deny, 0, json!([])),
+        (Approve::Ask, 1, json!(["notes.txt"])),
+    ] {
+        let (home, server) = (Home::new(), model());
+        let mut options = with_model(&home, &server, Wire::Chat);
+        options.writer = WriterChoice::Api("some-model".into());
+        options.agents.approve = approve;
+        let yes = Arc::new(Yes::default());
+        options.agent_host.approver = Arc::clone(&yes) as _;
+        let first = &go(&options).instances[0];
+        let call = &calls(&first.dir)[0];
+        assert_eq!(call.detail["outside"], outside);
+        assert_eq!(
+            call.detail["attempts_on_given_files"],
+            json!(["task/reference.c"])
+        );
+        let requests = yes.0.lock().unwrap();
+        let wishes = requests
+            .iter()
+            .filter(|request| request.what.contains("wants to write"));
+        let wishes: Vec<_> = wishes.collect();
+        // The path that leads off the desk is asked for as well, and exists for nobody, whatever the answer.
+        assert!(
+            wishes.len() >= asked && (asked > 0 || requests.is_empty()),
+            "{requests:?}"
+        );
+        assert!(
+            wishes
+                .iter()
+                .all(|request| request.diff.contains("+x") && !request.what.contains("task/"))
+        );
+        assert!(!home.folder.path().join("escape.txt").exists());
+        assert_eq!(first.outcome, Outcome::GoalMet, "{}", first.reason);
+    }
+}
+
 /// An agent that asks its model over HTTP, as any would, and does what it likes with the answer.
 pub(crate) const ASKS: &str = r#"ask() {
   body='{"model":"mine","messages":[{"role":"user","content":"hello"}]}'
@@ -161,8 +203,12 @@ fn a_writer_that_spends_over_its_budget_is_stopped_one_call_later_at_most() {
     assert_eq!(codes(&first.dir), ["writer/budget-spent"]);
     let asked = model_calls(&first.dir);
     let cost: f64 = asked.iter().map(|call| call.cost_usd).sum();
-    assert_eq!(asked.len(), 2);
+    assert_eq!((asked.len(), server.seen().len()), (2, 2));
     assert!((2.0..2.5).contains(&cost), "{cost}");
+    // Within the budget without its last call, and what is beyond it is shown.
+    assert!(cost - asked[1].cost_usd < 2.0);
+    assert_eq!((first.models.calls, first.reason.as_str()), (2, "cost"));
+    assert!((first.models.over_budget_usd - (cost - 2.0)).abs() < 1e-9 && first.models.over_budget_usd > 0.3);
 }
 
 #[test]
