@@ -271,7 +271,21 @@ fn every_attempt_on_given_files_is_seen_and_links_are_no_candidate() {
         ("mv task mine; ln -s mine task", "writer/protected-changed"),
         ("rm -f BRIEF.md", "writer/protected-changed"),
         (
-            "python3 -c 1 2>/dev/null; sed -i s/double/float/ task/reference.c",
+            "sed -i s/double/float/ task/reference.c",
+            "writer/protected-changed",
+        ),
+        (
+            "f=task/reference.c; perl -e 'chmod 0644, $ARGV[0]; open(F, \">>\", $ARGV[0]); print F 1' \"$f\"",
+            "writer/protected-changed",
+        ),
+        (
+            // Where no interpreter of that name is, a builtin of the shell does the same.
+            "python3 -c 'import os; p = \"task/reference.c\"; os.chmod(p, 0o644); open(p, \"w\").write(\"mine\")' || \
+             { chmod u+w task/reference.c; printf mine > task/reference.c; }",
+            "writer/protected-changed",
+        ),
+        (
+            "cp -r task other; rm -rf task; mv other task; rm -f task/tests/dev.md",
             "writer/protected-changed",
         ),
         ("ln -s /etc/passwd candidate/extra.c", "writer/odd-files"),
@@ -296,6 +310,49 @@ fn every_attempt_on_given_files_is_seen_and_links_are_no_candidate() {
             text(&ran.stderr)
         );
     }
+}
+
+#[test]
+fn nothing_can_be_pushed_whatever_the_command_looks_like() {
+    if !boxed() {
+        return;
+    }
+    let place = Place::new();
+    let bare = place.folder.path().join("origin.git");
+    let made = std::process::Command::new("git")
+        .args(["init", "-q", "--bare"])
+        .arg(&bare)
+        .status();
+    if !made.is_ok_and(|status| status.success()) {
+        println!("skipped (1): no git on this machine");
+        return;
+    }
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    server.set_nonblocking(true).unwrap();
+    let port = server.local_addr().unwrap().port();
+    // The commands that pass a guard of patterns, to a repository beside the desk and to one over the network.
+    let body = format!(
+        r#"git rev-parse --is-inside-work-tree 2> /dev/null && echo REPOSITORY
+export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+git init -q mine && cd mine && git add -A && git commit -q --allow-empty -m mine || exit 4
+for to in '{bare}' git://127.0.0.1:{port}/x http://127.0.0.1:{port}/x; do
+  true && git push "$to" HEAD:main && echo PUSHED
+  git -C . push "$to" HEAD:main && echo PUSHED
+  p=push; git "$p" "$to" HEAD:main && echo PUSHED
+  bash -c "git push '$to' HEAD:main" && echo PUSHED
+done 2> /dev/null
+echo done"#,
+        bare = bare.display()
+    );
+    let ran = place.run(&body);
+    assert_eq!(text(&ran.stdout), "done\n", "{}", text(&ran.stderr));
+    assert!(
+        std::fs::read_dir(bare.join("refs/heads"))
+            .unwrap()
+            .next()
+            .is_none()
+    );
+    assert!(server.accept().is_err(), "something reached the network");
 }
 
 #[test]

@@ -58,6 +58,7 @@ impl Session<'_> {
             };
             self.record_proposal(&proposal, round, Role::FlagControl)?;
         }
+        super::propose::remove(&workspace)?;
         self.build_ahead(round)
     }
 }

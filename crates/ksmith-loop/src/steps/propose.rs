@@ -242,7 +242,8 @@ fn word(decision: Decision) -> &'static str {
     }
 }
 
-fn remove(folder: &Path) -> Result<(), RunError> {
+/// Removes a folder of proposals, if it is there.
+pub(super) fn remove(folder: &Path) -> Result<(), RunError> {
     match std::fs::remove_dir_all(folder) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),

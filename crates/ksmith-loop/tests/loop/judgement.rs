@@ -392,6 +392,32 @@ fn a_critic_reorders_the_plan_and_its_changes_are_in_the_record() {
 }
 
 #[test]
+fn a_critic_that_is_never_content_is_heard_three_times_and_no_more() {
+    let home = Home::new();
+    let mut workshop = Reviewed::new(TWO, |_| pass());
+    let asked = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&asked);
+    workshop.plan = Arc::new(move |_| {
+        *counted.lock().unwrap() += 1;
+        Some(Critique {
+            required: vec![PlanChange::First {
+                direction: "threads".into(),
+                why: "once more".into(),
+            }],
+            ..Critique::default()
+        })
+    });
+    let outcome = run(&workshop, &home.options());
+    assert_eq!((outcome.outcome, *asked.lock().unwrap()), (Outcome::GoalMet, 3));
+    let history = History::load(&outcome.dir).unwrap();
+    let reviews = history
+        .reviews
+        .iter()
+        .filter_map(|(_, review)| review.detail.as_ref());
+    assert_eq!(reviews.filter(|detail| detail.occasion == "plan").count(), 3);
+}
+
+#[test]
 fn a_critic_without_a_valid_answer_stops_the_run_before_anything_is_spent() {
     let home = Home::new();
     let mut workshop = Reviewed::new(TWO, |_| pass());

@@ -9,6 +9,7 @@ use ksmith_agents::gateway::Wire;
 use ksmith_ledger::verify::{VerifyOptions, verify};
 use ksmith_ledger::{Entry, Kind, ModelSent, Outcome, read_records};
 use ksmith_loop::{InstanceOutcome, RunOutcome, Silent, WriterChoice, resume_with, run_with};
+use ksmith_scripted::ScriptedServer;
 
 use crate::agents::{HONEST, agent, boxed};
 use crate::models::{ASKS, model_calls, reviewed, writer_and_reviewer};
@@ -89,17 +90,22 @@ fn count(home: &Path, kind: Kind) -> usize {
     })
 }
 
-/// Starts the run, or goes on with it, and ends it with `kill -9` once the record holds `number` more of `kind`.
-/// `false` where the run ended by itself before.
-fn killed_at(home: &Path, url: &str, writer: &str, kind: Kind, number: usize) -> bool {
-    let before = count(home, kind);
-    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+/// Starts the run in a process of its own, or goes on with it.
+fn sitting(home: &Path, url: &str, writer: &str) -> std::process::Child {
+    std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "paid::child_of_the_paid_run", "--test-threads=1"])
         .envs(CHILD.into_iter().zip([home.to_str().unwrap(), url, writer]))
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
         .spawn()
-        .unwrap();
+        .unwrap()
+}
+
+/// Starts the run, or goes on with it, and ends it with `kill -9` once the record holds `number` more of `kind`.
+/// `false` where the run ended by itself before.
+fn killed_at(home: &Path, url: &str, writer: &str, kind: Kind, number: usize) -> bool {
+    let before = count(home, kind);
+    let mut child = sitting(home, url, writer);
     let began = std::time::Instant::now();
     let ended = loop {
         if count(home, kind) >= before + number {
@@ -149,7 +155,20 @@ fn kills(writer: &dyn Fn(&Home) -> String, moments: &[(Kind, usize)]) {
         .filter(|(kind, number)| killed_at(path, &server.url(), &writer, *kind, *number))
         .count();
     assert_eq!(hits, moments.len(), "a kill came too late");
-    let outcome = paid_run(path, &server.url(), &writer);
+    let (lost, served) = nothing_is_paid_twice_or_lost(path, &server, &writer, control);
+    assert!(lost > 0 && served > 0);
+    println!("{hits} kills, {control} calls, {lost} on their way when the process died");
+}
+
+/// Lets the run end and holds its record against the server's and against a run that was never killed. Gives how many
+/// calls were on their way when the process died, and how many answers were served from the record.
+fn nothing_is_paid_twice_or_lost(
+    home: &Path,
+    server: &ScriptedServer,
+    writer: &str,
+    control: usize,
+) -> (usize, usize) {
+    let outcome = paid_run(home, &server.url(), writer);
     let first: &InstanceOutcome = &outcome.instances[0];
     assert_eq!(first.outcome, Outcome::GoalMet, "{}", first.reason);
     let (sent, answered) = (sent(&first.dir), model_calls(&first.dir));
@@ -159,7 +178,6 @@ fn kills(writer: &dyn Fn(&Home) -> String, moments: &[(Kind, usize)]) {
         .collect();
     // Sent again were those alone whose answers were on their way: no answer on record was paid for twice.
     assert_eq!(sent.len(), control + lost.len());
-    assert!(!lost.is_empty() && answered.iter().any(|call| call.served_from.is_some()));
     // Nothing reached the server without standing in the record, and what stands there is charged.
     let seen = server.seen().len();
     assert!(
@@ -179,10 +197,44 @@ fn kills(writer: &dyn Fn(&Home) -> String, moments: &[(Kind, usize)]) {
     assert!((first.models.estimated_usd - bounds).abs() < 1e-6);
     let report = verify(&first.dir, &VerifyOptions::default());
     assert!(report.is_intact(), "{}", report.sentence());
-    println!(
-        "{hits} kills, {control} calls, {} on their way when the process died",
-        lost.len()
-    );
+    let served = answered.iter().filter(|call| call.served_from.is_some());
+    (lost.len(), served.count())
+}
+
+#[test]
+fn kill_9_at_random_moments_repeats_no_paid_call_and_loses_no_cost() {
+    const KILLS: usize = 12;
+    let control = unbroken(&|_| "api".to_owned());
+    let (home, server) = (paid_home(), writer_and_reviewer(60));
+    let path = home.folder.path();
+    let records = || {
+        only_run(path)
+            .and_then(|run| read_records(&run).ok())
+            .map_or(0, |all| all.len())
+    };
+    let mut seed = std::process::id();
+    let mut hits = 0;
+    while hits < KILLS {
+        let before = records();
+        let mut child = sitting(path, &server.url(), "api");
+        // A sitting begins with a start-up in which nothing is asked.
+        while records() == before && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        std::thread::sleep(Duration::from_micros(u64::from(seed >> 8) % 150_000));
+        let ended = child.try_wait().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if let Some(status) = ended {
+            assert!(status.success(), "the run failed by itself");
+            break;
+        }
+        hits += 1;
+    }
+    let (lost, served) = nothing_is_paid_twice_or_lost(path, &server, "api", control);
+    println!("{hits} kills at random, {control} calls, {lost} on their way, {served} served from the record");
+    assert!(hits >= 4, "only {hits} kills hit the run");
 }
 
 #[test]

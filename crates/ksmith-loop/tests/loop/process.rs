@@ -80,6 +80,88 @@ fn a_direction_that_keeps_failing_is_closed_and_a_run_that_stalls_is_planned_ane
     assert!(verify(&outcome.dir, &VerifyOptions::default()).is_intact());
 }
 
+#[test]
+fn a_fourth_shuffle_of_what_was_dropped_three_times_for_one_reason_is_refused_unjudged() {
+    // The numbers alone differ: as texts they are four candidates, as programs nearly one.
+    const SHUFFLES: &[Round] = &[
+        ("one", &["a leaves slow/slower"]),
+        ("two", &["b leaves slow/slower"]),
+        ("three", &["c leaves slow/slower"]),
+        ("four", &["d speed 9.0"]),
+    ];
+    let home = Home::new();
+    let long = |folder: &Path| {
+        let path = folder.join("kernel.c");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines: String = (0..60)
+            .map(|i| format!("void f{i}(float *y) {{ y[{i}] = {i}.5f; }}\n"))
+            .collect();
+        std::fs::write(&path, format!("{text}{lines}")).unwrap();
+    };
+    let script = Script::new(SHUFFLES);
+    let outcome = run(&Talking(script.clone(), long), &home.options());
+    let history = History::load(&outcome.dir).unwrap();
+    let last = history.candidates.last().unwrap();
+    assert_eq!(
+        (last.proposed.direction.as_str(), last.code()),
+        ("four", Some("process/near-identical"))
+    );
+    assert!(!script.asked().iter().any(|what| what.ends_with(last.id())));
+    assert!(outcome.champion.is_none());
+}
+
+#[test]
+fn a_run_without_any_gain_is_planned_anew_changes_family_and_stops() {
+    const NONE: &[Round] = &[
+        ("a", &["a1 leaves slow/slower"]),
+        ("a", &["a2 leaves slow/slower"]),
+        ("a", &["a3 leaves slow/slower"]),
+        ("a", &["a4 leaves slow/slower"]),
+        ("b", &["b1 leaves slow/slower"]),
+        ("b", &["b2 leaves slow/slower"]),
+        ("b", &["b3 leaves slow/slower"]),
+        ("b", &["b4 leaves slow/slower"]),
+        ("c", &["c1 leaves slow/slower"]),
+        ("c", &["c2 leaves slow/slower"]),
+        ("c", &["c3 leaves slow/slower"]),
+        ("c", &["c4 leaves slow/slower"]),
+        ("d", &["d1 leaves slow/slower"]),
+        ("d", &["d2 leaves slow/slower"]),
+        ("d", &["d3 leaves slow/slower"]),
+        ("d", &["d4 leaves slow/slower"]),
+        ("a", &["a5 speed 9.0"]),
+        ("e", &["e1 leaves slow/slower"]),
+        ("e", &["e2 leaves slow/slower"]),
+        ("e", &["e3 leaves slow/slower"]),
+        ("e", &["e4 leaves slow/slower"]),
+        ("f", &["f1 leaves slow/slower"]),
+        ("f", &["f2 leaves slow/slower"]),
+        ("f", &["f3 leaves slow/slower"]),
+        ("f", &["f4 leaves slow/slower"]),
+        ("g", &["never speed 9.0"]),
+    ];
+    let home = Home::new();
+    let outcome = run(&Script::new(NONE), &home.options());
+    assert_eq!(
+        (outcome.reason.as_str(), outcome.champion.clone()),
+        ("plateau", None)
+    );
+    let rungs: Vec<String> = crate::scripted::picked(&outcome.dir, |entry| match entry {
+        ksmith_ledger::Entry::ProcessGate(gate) if gate.code == "process/stall" => {
+            Some(gate.data["rung"].as_str().unwrap().to_owned())
+        }
+        _ => None,
+    });
+    assert_eq!(rungs, ["replan", "other-family"]);
+    let history = History::load(&outcome.dir).unwrap();
+    let tried = |hypothesis: &str| {
+        let mut candidates = history.candidates.iter();
+        candidates.any(|candidate| candidate.proposed.hypothesis == hypothesis)
+    };
+    // The family that was left is not gone back to, and no round follows the last rung.
+    assert!(!tried("a5 speed 9.0") && tried("f4 leaves slow/slower") && !tried("never speed 9.0"));
+}
+
 /// A writer that leaves hostile folders and says too much.
 struct Talker {
     inner: Box<dyn Writer>,
@@ -188,6 +270,87 @@ fn what_a_writer_claims_is_checked_and_changes_nothing() {
     assert_eq!(
         codes[..2],
         ["process/claim-without-evidence", "process/unknown-evidence"]
+    );
+}
+
+/// Claims each of its candidates to be eight times as fast, by the verdict that the brief named last.
+struct Citing(Box<dyn Writer>, Option<String>);
+
+impl Writer for Citing {
+    fn name(&self) -> String {
+        "citing".into()
+    }
+
+    fn directions(&mut self, brief: &Brief) -> Result<Vec<Direction>, WriterError> {
+        self.0.directions(brief)
+    }
+
+    fn propose(&mut self, brief: &Brief, wanted: usize) -> Result<Vec<Proposal>, WriterError> {
+        let told = brief.history.iter().rev();
+        self.1 = told
+            .filter_map(|past| past.evidence.strip_prefix("verdict "))
+            .map(|rest| rest.split(": ").next().unwrap_or(rest).to_owned())
+            .next();
+        self.0.propose(brief, wanted)
+    }
+
+    fn statement(&mut self) -> Statement {
+        Statement {
+            claims: vec![Claim {
+                claimed: Claimed::Faster { ratio: 8.0 },
+                evidence: self.1.clone(),
+            }],
+            prose: String::new(),
+        }
+    }
+}
+
+struct Cites(Script);
+
+impl Workshop for Cites {
+    fn arena(
+        &self,
+        instance: &Instance,
+        backend: Backend,
+        run: &Path,
+        sandbox: Sandbox,
+    ) -> Result<Box<dyn Arena>, ArenaError> {
+        self.0.arena(instance, backend, run, sandbox)
+    }
+
+    fn writer(&self, choice: &WriterChoice, setting: &Setting<'_>) -> Result<Box<dyn Writer>, WriterError> {
+        Ok(Box::new(Citing(self.0.writer(choice, setting)?, None)))
+    }
+}
+
+#[test]
+fn a_claim_by_the_verdict_on_other_files_is_stale_and_by_one_that_shows_less_is_too_much() {
+    // The third candidate is the second again, so the verdict on the second is about its very files.
+    const AGAIN: &[Round] = &[
+        ("one", &["a speed 2.0"]),
+        ("two", &["b speed 1.99"]),
+        ("two", &["again b speed 1.99"]),
+    ];
+    let home = Home::new();
+    let outcome = run(&Cites(Script::new(AGAIN)), &home.options());
+    let codes = gate_codes(&outcome);
+    let claims: Vec<&str> = codes
+        .iter()
+        .map(String::as_str)
+        .filter(|code| code.contains("evidence"))
+        .collect();
+    assert_eq!(
+        claims,
+        [
+            "process/claim-without-evidence",
+            "process/stale-evidence",
+            "process/claim-beyond-evidence"
+        ]
+    );
+    assert_eq!(
+        outcome.champion.unwrap().speedup.unwrap().point,
+        2.0,
+        "the files decide"
     );
 }
 

@@ -88,3 +88,29 @@ pub(crate) fn gates(verdict: &ksmith_ledger::Verdict) -> Vec<Value> {
         .map(|gate| json!({ "name": gate.name, "result": gate.result, "ms": gate.ms, "code": gate.code }))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_beyond_the_budget_and_money_that_nobody_told_of_are_shown() {
+        let within = ModelsOutcome {
+            calls: 2,
+            tokens: 240,
+            cost_usd: 2.4,
+            ..ModelsOutcome::default()
+        };
+        assert_eq!(models(&within), "models: 2 calls, 240 tokens, 2.4000 USD");
+        let beyond = ModelsOutcome {
+            estimated_usd: 1.2,
+            over_budget_usd: 0.4,
+            ..within
+        };
+        let text = models(&beyond);
+        assert!(
+            text.contains("1.2000 at most") && text.contains("0.4000 USD over the budget"),
+            "{text}"
+        );
+    }
+}
