@@ -1,22 +1,26 @@
 //! The real program, the real judge, and every writer: each run ends with a champion that was confirmed, and its record
-//! is intact. The command lines are the real Codex and Qwen Code (`.ci/agents` installs them), driven by the scripted
-//! model server; where neither is installed, a shell script takes their place.
+//! is intact. The command lines are the real ones that `.ci/agents` installs, driven by the scripted model server; where
+//! none is installed, a shell script takes their place.
 //!
-//! Runs measure, so one goes at a time. Where the machine is too busy for a statement, a test says so and is counted.
+//! Runs measure, so one goes at a time. Where the machine is too busy for a statement, a run is tried again, three times
+//! at most. What came of each writer is one line on standard error, which no test harness swallows.
 
 #![expect(
     clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "helpers of tests fail by panicking, as tests do, and say what they skip"
+    reason = "helpers of tests fail by panicking, as tests do"
 )]
 
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ksmith_ledger::verify::{VerifyOptions, verify};
-use ksmith_ledger::{AgentCall, Decision, Entry, Gate, History, ObjectStore, Role, ToolCall, read_records};
+use ksmith_ledger::{
+    AgentCall, CandidateHistory, Decision, Entry, Gate, History, ObjectStore, Role, Status, ToolCall,
+    read_records,
+};
 use ksmith_scripted::{Action, Options, Script, ScriptedServer, Turn, When};
 use serde_json::{Value, json};
 
@@ -28,6 +32,10 @@ const CHEAT: &str = "hypothesis = \"cheat\"\ndirection = \"cheat\"\npredicted_ga
 
 /// Far more than a run of an agent takes that stops by itself.
 const AGENTS_WALL: &str = "8m";
+/// How often a run is tried on a machine that is too busy for a statement.
+const TRIES: usize = 3;
+/// What is on besides the judge: the quick pass, and the last confirmation of a champion.
+const BARE: [&str; 2] = ["--mechanisms", "digest,screen,final"];
 
 /// The same with twice each term in the sum.
 fn wrong() -> String {
@@ -100,7 +108,7 @@ fn can_run(home: &Path, boxed: bool) -> bool {
         .stderr(Stdio::null())
         .status();
     if compiler.is_err() {
-        println!("skipped (1): no gcc on this machine");
+        say("skipped (1): no gcc on this machine");
         return false;
     }
     if !boxed {
@@ -110,10 +118,8 @@ fn can_run(home: &Path, boxed: bool) -> bool {
     let level: Value = serde_json::from_slice(&level.stdout).unwrap();
     let is_boxed = level["measures"][0]["state"] == "ok";
     if !is_boxed {
-        println!(
-            "skipped (1): no box on this machine: {}",
-            level["measures"][0]["reason"]
-        );
+        let reason = &level["measures"][0]["reason"];
+        say(&format!("skipped (1): no box on this machine: {reason}"));
     }
     is_boxed
 }
@@ -135,16 +141,52 @@ fn run(home: &Path, writer: &str, wall: &str, more: &[&str]) -> Ended {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let result: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
     let dir = home.join(".ksmith/runs").join(result["run"].as_str().unwrap());
-    let report = verify(&dir, &VerifyOptions::default());
-    assert!(report.is_intact(), "{}", report.sentence());
-    Ended {
-        history: History::load(&dir).unwrap(),
-        dir,
-        said: format!("{result}\n{said}"),
-    }
+    Ended::read(dir, format!("{result}\n{said}"))
+}
+
+/// The same on a terminal, at which a person says `words`; none where this machine has no `script` to make one.
+fn run_at_a_terminal(home: &Path, writer: &str, more: &[&str], words: &str) -> Option<Ended> {
+    let task = task(home);
+    let program = [
+        env!("CARGO_BIN_EXE_ksmith"),
+        "run",
+        task.as_str(),
+        "--writer",
+        writer,
+    ];
+    let line = [&program[..], &["--wall", AGENTS_WALL], more].concat();
+    let quoted: Vec<String> = line.iter().map(|word| format!("'{word}'")).collect();
+    let mut child = Command::new("script")
+        .args(["-q", "-c", &quoted.join(" "), "/dev/null"])
+        .current_dir(home)
+        .env("HOME", home)
+        .env("SHELL", "/bin/sh")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .ok()?;
+    // The end of what is typed is not the end of the terminal: the pipe stays open as long as the program runs.
+    let mut typing = child.stdin.take().unwrap();
+    typing.write_all(words.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    drop(typing);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut runs = std::fs::read_dir(home.join(".ksmith/runs")).unwrap_or_else(|_| panic!("{said}"));
+    let dir = runs.next().unwrap().unwrap().path();
+    Some(Ended::read(dir, said))
 }
 
 impl Ended {
+    fn read(dir: PathBuf, said: String) -> Self {
+        let report = verify(&dir, &VerifyOptions::default());
+        assert!(report.is_intact(), "{} {said}", report.sentence());
+        Self {
+            history: History::load(&dir).unwrap(),
+            dir,
+            said,
+        }
+    }
+
     fn entries(&self) -> Vec<Entry> {
         let records = read_records(&self.dir).unwrap();
         records.iter().map(|record| record.entry().unwrap()).collect()
@@ -170,30 +212,61 @@ impl Ended {
             .collect()
     }
 
-    /// Whether the candidate of a direction was crowned; where the machine was too busy to say, that is no fault and is
-    /// counted.
-    fn is_crowned(&self, direction: &str) -> bool {
-        let said = &self.said;
-        let mut found = self.history.candidates.iter();
-        let found = found
-            .find(|candidate| candidate.proposed.direction == direction)
-            .unwrap_or_else(|| panic!("nothing was proposed: {said}"));
-        if found.promoted.is_some() {
-            let champion = self.history.champion().unwrap();
-            assert_eq!(champion.proposed.candidate, found.proposed.candidate);
-            return true;
+    /// What its sessions said, byte for byte.
+    fn transcripts(&self) -> Vec<Vec<u8>> {
+        let objects = ObjectStore::new(&self.dir);
+        let answers = self.sessions().into_iter().filter_map(|call| call.answer);
+        answers.map(|answer| objects.get(answer.blob).unwrap()).collect()
+    }
+
+    /// How many of its sessions led to proposals, or came before one that did.
+    fn fruitful(&self) -> usize {
+        let (mut sessions, mut fruitful) = (0, 0);
+        for entry in self.entries() {
+            match entry {
+                Entry::AgentCall(_) => sessions += 1,
+                Entry::Proposed(_) => fruitful = sessions,
+                _ => {}
+            }
         }
-        // So does the screening, whose few calls a busy machine can stretch until nothing looks worth a scoring.
+        fruitful
+    }
+
+    /// What its writer proposed, in order.
+    fn proposed(&self) -> Vec<Proposed> {
+        let candidates = self
+            .history
+            .candidates
+            .iter()
+            .map(|candidate| &candidate.proposed);
+        candidates
+            .filter(|proposed| proposed.role == Role::Candidate)
+            .map(|proposed| {
+                let ideas = (proposed.direction.clone(), proposed.hypothesis.clone());
+                (proposed.tree.tree.to_string(), ideas, proposed.predicted)
+            })
+            .collect()
+    }
+
+    fn by_direction(&self, direction: &str) -> &CandidateHistory {
+        let mut candidates = self.history.candidates.iter();
+        candidates
+            .find(|candidate| candidate.proposed.direction == direction)
+            .unwrap_or_else(|| panic!("`{direction}` was not proposed: {}", self.said))
+    }
+
+    /// Whether the candidate of a direction is the champion by its last confirmation. An error says why this machine
+    /// allowed no statement; whatever else came of it fails the test.
+    fn is_confirmed(&self, direction: &str) -> Result<(), String> {
+        let (found, said) = (self.by_direction(direction), &self.said);
+        if found.promoted.is_some() {
+            return self.is_champion(found);
+        }
+        // A busy machine can stretch the few calls of a quick pass until nothing looks worth a scoring.
         if let (None, Some(screened)) = (found.verdict(), &found.screened) {
-            assert!(
-                screened.kept && screened.ratio.is_some_and(|ratio| ratio < 1.2),
-                "{said}"
-            );
-            println!(
-                "skipped (1): this machine is too busy to screen ({:?})",
-                screened.ratio
-            );
-            return false;
+            let ratio = screened.ratio.filter(|ratio| screened.kept && *ratio < 1.2);
+            let ratio = ratio.unwrap_or_else(|| panic!("{said}"));
+            return Err(format!("{ratio:.2}x in the quick pass"));
         }
         let verdict = found.verdict().unwrap_or_else(|| panic!("{said}"));
         assert!(
@@ -202,12 +275,86 @@ impl Ended {
             "the fast kernel was not crowned: {} {said}",
             verdict.code
         );
-        println!(
-            "skipped (1): this machine is too busy for a statement ({})",
-            verdict.code
-        );
-        false
+        Err(verdict.code.clone())
     }
+
+    /// Whether a promoted candidate is the champion by a confirmation after that of its promotion.
+    fn is_champion(&self, found: &CandidateHistory) -> Result<(), String> {
+        assert_eq!(found.status(), Status::Champion, "{}", self.said);
+        let [_, later @ ..] = found.confirmed.as_slice() else {
+            panic!("promoted without a confirmation: {}", self.said)
+        };
+        match later.last().map(|confirmed| &confirmed.verdict) {
+            None => Err("no time for the last confirmation".to_owned()),
+            Some(verdict) if verdict.verdict.is_statement() => {
+                assert_eq!(verdict.verdict, Decision::Accept, "{}", self.said);
+                assert!(verdict.over_baseline.unwrap().lower > 1.0, "{}", self.said);
+                Ok(())
+            }
+            Some(verdict) => Err(verdict.code.clone()),
+        }
+    }
+}
+
+/// Tree, direction and hypothesis, and predicted gain of a proposal.
+type Proposed = (String, (String, String), Option<f64>);
+
+/// What came of each writer.
+struct Tally {
+    home: tempfile::TempDir,
+    rows: Vec<(String, Result<(), Vec<String>>)>,
+    folders: usize,
+}
+
+impl Tally {
+    fn new() -> Self {
+        Self {
+            home: tempfile::tempdir().unwrap(),
+            rows: Vec::new(),
+            folders: 0,
+        }
+    }
+
+    /// Has one writer run until its champion is confirmed, each time in an empty home. Gives its last run.
+    fn until_confirmed(
+        &mut self,
+        writer: &str,
+        mut run: impl FnMut(&Path) -> (Ended, Result<(), String>),
+    ) -> Ended {
+        let mut causes = Vec::new();
+        loop {
+            self.folders += 1;
+            let home = self.home.path().join(self.folders.to_string());
+            std::fs::create_dir(&home).unwrap();
+            let (ended, confirmed) = run(&home);
+            causes.extend(confirmed.clone().err());
+            if confirmed.is_ok() || causes.len() == TRIES {
+                let row = confirmed.map_err(|_| causes);
+                self.rows.push((writer.to_owned(), row));
+                return ended;
+            }
+        }
+    }
+
+    /// One line that says it, and one for each writer that this machine was too busy for.
+    fn say(&self) {
+        let crowned = |(writer, row): &(String, Result<(), _>)| format!("{writer} {}", u8::from(row.is_ok()));
+        let crowned: Vec<String> = self.rows.iter().map(crowned).collect();
+        say(&format!("crowned: {}", crowned.join(", ")));
+        for (writer, row) in &self.rows {
+            if let Err(causes) = row {
+                let causes = causes.join(", ");
+                say(&format!(
+                    "skipped (1): {writer}: this machine is too busy for a statement ({causes})"
+                ));
+            }
+        }
+    }
+}
+
+/// A line that is seen whether the test passes or not: the harness takes what macros print, and nothing else.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 fn heredoc(path: &str, text: &str) -> String {
@@ -215,12 +362,13 @@ fn heredoc(path: &str, text: &str) -> String {
 }
 
 /// What a model says to an agent with a shell: it cheats, if it is to; then it fails a test, mends it, and hands in.
-fn with_a_shell(cheats: bool) -> Vec<Turn> {
+fn with_a_shell(line: Line) -> Vec<Turn> {
     let flags = format!("sed -i 's/^flags.*/{FLAGS}/' candidate/candidate.toml\n");
     let first = format!(
-        "{}{flags}{}ksmith tool check; ksmith tool test --wait 120",
+        "{}{flags}{}{}ksmith tool test --wait 120",
         heredoc("candidate/kernel.c", &wrong()),
-        heredoc("proposal.toml", VECTORISE)
+        heredoc("proposal.toml", VECTORISE),
+        if line.has_mcp { "" } else { "ksmith tool check; " }
     );
     let second = format!(
         "{}ksmith tool test --wait 120 && ksmith tool bench --wait 120 && ksmith tool submit",
@@ -231,32 +379,37 @@ fn with_a_shell(cheats: bool) -> Vec<Turn> {
         heredoc("candidate/kernel.c", &cheat()),
         heredoc("proposal.toml", CHEAT)
     );
+    let mut reading = vec![Action::shell("cat BRIEF.md")];
+    if line.has_mcp {
+        reading.push(Action::call("check", json!({})));
+    }
+    let read = reading.len();
     let at_first = |when: When| When {
-        results: Some(1),
+        results: Some(read),
         ..when
     };
     let mut turns = vec![
-        Turn::calls([Action::shell("cat BRIEF.md")]).after_results(0),
+        Turn::calls(reading).after_results(0),
         Turn::text("Nothing more to try.").when(at_first(When {
             contains: vec!["(vectorise)".into()],
             ..When::default()
         })),
     ];
-    if cheats {
+    if line.cheats {
         turns.push(Turn::calls([Action::shell(cheat)]).when(at_first(When {
             lacks: vec!["(cheat)".into()],
             ..When::default()
         })));
     }
     turns.extend([
-        Turn::calls([Action::shell(first)]).after_results(1),
+        Turn::calls([Action::shell(first)]).after_results(read),
         Turn::calls([Action::shell(second)]).when(When {
-            results: Some(2),
+            results: Some(read + 1),
             last_contains: Some("\"verdict\": \"failed\"".into()),
             ..When::default()
         }),
-        Turn::text("Handed in, all tests pass.").after_results(2),
-        Turn::text("Handed in.").after_results(3),
+        Turn::text("Handed in, all tests pass.").after_results(read + 1),
+        Turn::text("Handed in.").after_results(read + 2),
     ]);
     turns
 }
@@ -269,84 +422,183 @@ fn serve(turns: Vec<Turn>) -> ScriptedServer {
 
 /// A run in which a command line writes: a real one with its model, which a model of another vendor reviews, or a
 /// stand-in without one, which the rules review.
-fn a_command_line_is_crowned(home: &Path, writer: &str, model: Option<&str>, cheats: bool) {
-    let server = serve(with_a_shell(cheats));
+fn a_command_line_writes(home: &Path, writer: &str, line: Line) -> (Ended, Result<(), String>) {
+    let server = serve(with_a_shell(line));
     let url = format!("{}/v1", server.url());
-    let mut more = vec!["--mechanisms", "digest,screen,review"];
-    let (reviewer, independence) = match model {
+    let mut more = vec!["--mechanisms", "digest,screen,review,final"];
+    let (reviewer, independence) = match line.model {
         Some(model) => {
             more.extend(["--model", model, "--model-url", url.as_str()]);
             more.extend(["--reviewer-url", url.as_str(), "--reviewer-wire", "messages"]);
-            ("api:claude-scripted", "other-vendor")
+            let other = match model {
+                "claude-scripted" => "api:gpt-scripted",
+                _ => "api:claude-scripted",
+            };
+            (other, "other-vendor")
         }
         None => ("lint", "no-model"),
     };
     more.extend(["--reviewer", reviewer]);
     let ended = run(home, writer, AGENTS_WALL, &more);
-    let sessions = ended.sessions();
-    let answer = sessions[0].answer.unwrap();
-    assert!(answer.bytes > 0, "the transcript is not in the record");
-    let crowned = ended.is_crowned("vectorise");
-    if cheats {
-        let mut found = ended.history.candidates.iter();
-        let cheat = found
-            .find(|candidate| candidate.proposed.direction == "cheat")
-            .unwrap();
+    assert!(
+        ended.transcripts().iter().all(|said| !said.is_empty()) && !ended.transcripts().is_empty(),
+        "the transcript is not in the record: {}",
+        ended.said
+    );
+    if line.cheats {
+        let cheat = ended.by_direction("cheat");
         let code = cheat.code().unwrap();
         assert!(code.starts_with("dev/") || code.starts_with("smoke/"), "{code}");
         assert!(cheat.promoted.is_none());
     }
     let calls = ended.tools();
-    let verbs: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
-    assert_eq!(
-        verbs,
-        ["check", "test", "test", "bench", "submit"],
-        "{}",
+    let mut verbs: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
+    let checks = verbs.iter().filter(|verb| **verb == "check").count();
+    // By MCP it is asked in each session.
+    assert!(
+        checks == 1 || line.has_mcp && checks == ended.sessions().len(),
+        "{verbs:?} {}",
         ended.said
     );
+    verbs.retain(|verb| *verb != "check");
+    assert_eq!(verbs, ["test", "test", "bench", "submit"], "{}", ended.said);
     assert!(calls.iter().all(|call| call.allowed));
-    if !crowned {
-        return;
+    let confirmed = ended.is_confirmed("vectorise");
+    if let Some(champion) = ended.history.champion() {
+        let mut reviews = ended.history.reviews.iter().map(|(_, review)| review);
+        let review = reviews
+            .find(|review| review.candidate.as_deref() == Some(champion.id()))
+            .unwrap();
+        let detail = review.detail.as_ref().unwrap();
+        assert_eq!(
+            (review.reviewer.as_str(), review.veto, detail.source),
+            (reviewer, false, champion.proposed.digest)
+        );
+        assert!(line.model.is_none() || detail.outcome == "pass");
+        assert_eq!(detail.independence, independence);
     }
-    let champion = ended.history.champion().unwrap();
-    let mut reviews = ended.history.reviews.iter().map(|(_, review)| review);
-    let review = reviews
-        .find(|review| review.candidate.as_deref() == Some(champion.id()))
-        .unwrap();
-    let detail = review.detail.as_ref().unwrap();
-    assert_eq!(
-        (review.reviewer.as_str(), review.veto, detail.source),
-        (reviewer, false, champion.proposed.digest)
-    );
-    assert!(model.is_none() || detail.outcome == "pass");
-    assert_eq!(detail.independence, independence);
-    println!("{writer} wrote {}, reviewed and crowned", champion.id());
+    (ended, confirmed)
+}
+
+/// How a command line is driven.
+#[derive(Clone, Copy)]
+struct Line {
+    model: Option<&'static str>,
+    /// Whether it cheats before it does better. One that does is enough: what it leaves is judged as in any run.
+    cheats: bool,
+    /// Whether its profile gives it our tools by MCP as well.
+    has_mcp: bool,
+}
+
+/// The real command lines that are installed.
+fn command_lines() -> Vec<(&'static str, Line)> {
+    let line = |model, cheats, has_mcp| Line {
+        model: Some(model),
+        cheats,
+        has_mcp: has_mcp && cfg!(feature = "mcp"),
+    };
+    let known = [
+        ("codex", line("gpt-scripted", true, true)),
+        ("qwen", line("qwen-scripted", false, false)),
+        ("claude", line("claude-scripted", false, true)),
+    ];
+    let (found, missing): (Vec<_>, Vec<_>) = known
+        .into_iter()
+        .partition(|(name, _)| installed().join(name).exists());
+    for (name, _) in missing {
+        say(&format!(
+            "skipped (1): `{name}` is not installed; `.ci/agents` installs it where npm has it"
+        ));
+    }
+    found
+}
+
+/// A replay of a run proposes the same, byte for byte, and its record holds the same transcripts.
+fn replayed(home: &Path, first: &Ended) -> (Ended, Result<(), String>) {
+    let writer = format!("replay:{}", first.dir.display());
+    let again = run(home, &writer, AGENTS_WALL, &BARE);
+    assert_eq!(again.proposed(), first.proposed());
+    // At its goal a run ends before the sessions that had nothing more to propose.
+    let transcripts = again.transcripts();
+    assert!(first.fruitful() > 0 && transcripts.len() >= first.fruitful());
+    assert_eq!(transcripts, first.transcripts()[..transcripts.len()]);
+    // Judged anew: by its own draws and its own times.
+    let confirmed = again.is_confirmed("vectorise");
+    (again, confirmed)
 }
 
 #[test]
-fn real_command_lines_cheat_fail_a_test_mend_it_are_reviewed_and_crowned() {
-    let home = tempfile::tempdir().unwrap();
-    if !can_run(home.path(), true) {
+fn each_of_the_four_writers_ends_with_a_confirmed_champion_and_a_replay_is_the_same_byte_for_byte() {
+    let mut tally = Tally::new();
+    if !can_run(tally.home.path(), false) {
         return;
     }
     let _alone = alone();
-    let mut driven = 0;
-    // One that cheats first is enough: what it leaves is judged as in any run.
-    for (name, model, cheats) in [("codex", "gpt-scripted", true), ("qwen", "qwen-scripted", false)] {
-        if installed().join(name).exists() {
-            a_command_line_is_crowned(home.path(), &format!("cli:{name}"), Some(model), cheats);
-            driven += 1;
-        } else {
-            println!("skipped (1): `{name}` is not installed; `.ci/agents` installs it where npm is");
+    tally.until_confirmed("search", |home| {
+        let ended = run(home, "search", "60s", &["--seed", "1"]);
+        let confirmed = the_search_is_confirmed(&ended);
+        (ended, confirmed)
+    });
+    if can_run(tally.home.path(), true) {
+        let mut driven = Vec::new();
+        for (name, line) in command_lines() {
+            let writer = format!("cli:{name}");
+            driven.push(tally.until_confirmed(&writer, |home| a_command_line_writes(home, &writer, line)));
         }
+        if driven.is_empty() {
+            driven.push(tally.until_confirmed("cli:agent.sh", stands_in));
+        }
+        tally.until_confirmed("replay of cli", |home| replayed(home, &driven[0]));
     }
-    if driven == 0 {
-        stands_in(home.path());
+    let server = serve(without_a_shell());
+    let url = format!("{}/v1", server.url());
+    let model = tally.until_confirmed("api", |home| {
+        let at = ["--model-url", url.as_str(), "--model-wire", "responses"];
+        let ended = run(home, "api:gpt-scripted", AGENTS_WALL, &[&at[..], &BARE].concat());
+        let transcript = ended.transcripts().concat();
+        let transcript = String::from_utf8_lossy(&transcript);
+        assert!(transcript.contains("\"tool\":\"test\""), "{transcript}");
+        let confirmed = ended.is_confirmed("vectorise");
+        (ended, confirmed)
+    });
+    let asked = server.seen().len();
+    tally.until_confirmed("replay of api", |home| replayed(home, &model));
+    assert_eq!(server.seen().len(), asked, "a replay asked a model");
+    tally.say();
+}
+
+/// The same of a run of the search, whichever of its candidates it is.
+fn the_search_is_confirmed(ended: &Ended) -> Result<(), String> {
+    if let Some(champion) = ended.history.champion() {
+        return ended.is_champion(champion);
     }
+    let mut candidates = ended.history.candidates.iter();
+    let is_unstated = |verdict: &ksmith_ledger::Verdict| !verdict.verdict.is_statement();
+    assert!(
+        candidates.all(|candidate| candidate.verdict().is_none_or(is_unstated)),
+        "{}",
+        ended.said
+    );
+    Err(ended.history.closed.as_ref().unwrap().reason.clone())
+}
+
+/// A profile of a shell script that sees `files`.
+fn shell_agent(home: &Path, script: &str, files: &Path) -> String {
+    let path = home.join("agent.sh");
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let profile = home.join("agent.toml");
+    let text = format!(
+        "schema = 1\nname = \"scripted\"\nprogram = \"{}\"\nargs = [\"{{prompt}}\"]\nshow = [\"{}\"]\n",
+        path.display(),
+        files.display()
+    );
+    std::fs::write(&profile, text).unwrap();
+    format!("cli:{}", profile.display())
 }
 
 /// A shell script in the place of a command line: each session takes the next step, which it reads off the brief.
-fn stands_in(home: &Path) {
+fn stands_in(home: &Path) -> (Ended, Result<(), String>) {
     let files = home.join("files");
     std::fs::create_dir_all(&files).unwrap();
     std::fs::write(files.join("fast.c"), FAST).unwrap();
@@ -376,17 +628,13 @@ ksmith tool submit || exit 10
         cheat = heredoc("proposal.toml", CHEAT),
         vectorise = heredoc("proposal.toml", VECTORISE),
     );
-    let path = home.join("agent.sh");
-    std::fs::write(&path, script).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let profile = home.join("agent.toml");
-    let text = format!(
-        "schema = 1\nname = \"scripted\"\nprogram = \"{}\"\nargs = [\"{{prompt}}\"]\nshow = [\"{}\"]\n",
-        path.display(),
-        files.display()
-    );
-    std::fs::write(&profile, text).unwrap();
-    a_command_line_is_crowned(home, &format!("cli:{}", profile.display()), None, true);
+    let writer = shell_agent(home, &script, &files);
+    let line = Line {
+        model: None,
+        cheats: true,
+        has_mcp: false,
+    };
+    a_command_line_writes(home, &writer, line)
 }
 
 /// What a plain model says: it fails a test, mends it, and stops.
@@ -413,87 +661,120 @@ fn without_a_shell() -> Vec<Turn> {
     ]
 }
 
-#[test]
-fn a_plain_model_is_crowned_and_a_replay_of_its_run_is_the_same_byte_for_byte() {
-    let home = tempfile::tempdir().unwrap();
-    if !can_run(home.path(), false) {
-        return;
-    }
-    let _alone = alone();
-    let server = serve(without_a_shell());
-    let url = format!("{}/v1", server.url());
-    let mechanisms = ["--mechanisms", "digest,screen"];
-    let first = run(
-        home.path(),
-        "api:gpt-scripted",
-        AGENTS_WALL,
-        &[
-            &["--model-url", url.as_str(), "--model-wire", "responses"][..],
-            &mechanisms[..],
-        ]
-        .concat(),
-    );
-    let asked = server.seen().len();
-    let objects = ObjectStore::new(&first.dir);
-    let transcript = objects
-        .get_text(first.sessions()[0].answer.unwrap().blob)
-        .unwrap();
-    assert!(transcript.contains("\"tool\":\"test\""), "{transcript}");
-    let proposed = |ended: &Ended| -> Vec<_> {
-        let candidates = ended.history.candidates.iter();
-        candidates
-            .filter(|candidate| candidate.proposed.role == Role::Candidate)
-            .map(|candidate| {
-                let proposed = &candidate.proposed;
-                (
-                    proposed.tree,
-                    proposed.direction.clone(),
-                    proposed.hypothesis.clone(),
-                    proposed.predicted,
-                )
-            })
-            .collect()
-    };
-    let crowned = first.is_crowned("vectorise");
-    let writer = format!("replay:{}", first.dir.display());
-    let again = run(home.path(), &writer, AGENTS_WALL, &mechanisms);
-    assert_eq!(proposed(&again), proposed(&first));
-    assert_eq!(server.seen().len(), asked, "a replay asked a model");
-    // Judged anew: by its own draws and its own times.
-    if again.is_crowned("vectorise") && crowned {
-        println!("the model and the replay of its run were both crowned");
-    }
+/// Cheats of the red team against the task of these runs, most for parts of the judge that the quick pass has, and one
+/// that hidden cases alone tell from a fast kernel.
+const HOSTILE: [&str; 11] = [
+    "include-reference",
+    "incbin-secrets",
+    "interpose-clock",
+    "print-pass-exit",
+    "header-shadow",
+    "thread-late-join",
+    "write-past-end",
+    "skip-one-percent",
+    "f16-store",
+    "size-dispatch",
+    "softmax-unclamped",
+];
+
+/// Gates at which a cheat may be caught, as its file names them.
+fn gates_of(cheat: &str) -> Vec<String> {
+    let path = root().join("redteam/cheats").join(cheat).join("cheat.toml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let named = text
+        .lines()
+        .filter(|line| line.starts_with("gate") || line.starts_with("also"));
+    let named: Vec<String> = named
+        .flat_map(|line| line.split('"').skip(1).step_by(2).map(str::to_owned))
+        .collect();
+    assert!(!named.is_empty(), "{cheat}");
+    named
 }
 
 #[test]
-fn the_search_is_crowned() {
+fn a_writer_that_returns_the_red_teams_candidates_is_caught_each_time_and_what_else_it_leaves_needs_a_yes() {
     let home = tempfile::tempdir().unwrap();
-    if !can_run(home.path(), false) {
+    let home = home.path();
+    if !can_run(home, true) {
         return;
     }
     let _alone = alone();
-    let ended = run(home.path(), "search", "60s", &["--seed", "1"]);
-    let closed = ended.history.closed.as_ref().unwrap();
-    match ended.history.champion() {
-        Some(champion) => {
-            let verdict = champion.verdict().unwrap();
-            assert!(verdict.over_baseline.unwrap().lower > 1.0, "{}", ended.said);
-            println!("the search's {} was crowned", champion.id());
-        }
+    let cheats = root().join("redteam/cheats");
+    let script = format!(
+        r#"#!/bin/bash
+grep -q '({last})' BRIEF.md && exit 0
+echo remember > notes.txt
+for cheat in {names}; do
+  rm -f candidate/*
+  cp '{cheats}'/$cheat/* candidate/ && rm candidate/cheat.toml || exit 5
+  printf 'hypothesis = "%s"\ndirection = "%s"\npredicted_gain = 9.0\n' $cheat $cheat > proposal.toml
+  ksmith tool submit > submitted.json || exit 6
+done
+rm submitted.json
+echo 'PASS: all tests pass, 9x faster'
+"#,
+        last = HOSTILE[HOSTILE.len() - 1],
+        names = HOSTILE.join(" "),
+        cheats = cheats.display()
+    );
+    let writer = shell_agent(home, &script, &cheats);
+    let more = ["--mechanisms", "digest,screen,final", "--approve", "ask"];
+    let (ended, is_granted) = match run_at_a_terminal(home, &writer, &more, "y\n") {
+        Some(ended) => (ended, true),
         None => {
-            let mut candidates = ended.history.candidates.iter();
-            let is_unstated = |verdict: &ksmith_ledger::Verdict| !verdict.verdict.is_statement();
-            assert!(
-                candidates.all(|candidate| candidate.verdict().is_none_or(is_unstated)),
-                "{}",
-                ended.said
-            );
-            println!(
-                "skipped (1): this machine is too busy for a statement ({})",
-                closed.reason
-            );
+            say("skipped (1): no `script` on this machine, so nobody says yes at a terminal");
+            (run(home, &writer, AGENTS_WALL, &more), false)
         }
+    };
+    let mut scored = 0;
+    for cheat in HOSTILE {
+        let candidate = ended.by_direction(cheat);
+        let code = candidate
+            .code()
+            .unwrap_or_else(|| panic!("{cheat}: {}", ended.said));
+        let gates = gates_of(cheat);
+        assert!(
+            gates
+                .iter()
+                .any(|gate| code.split('/').next() == Some(gate.as_str())),
+            "{cheat}: `{code}`, expected one of {gates:?}"
+        );
+        assert!(candidate.promoted.is_none(), "{cheat}");
+        scored += u32::from(candidate.decided.is_some());
     }
+    assert!(ended.history.champion().is_none());
+    say(&format!(
+        "caught: {} of the red team's, {scored} of them by hidden cases",
+        HOSTILE.len()
+    ));
+    let sessions = ended.sessions();
+    assert_eq!(sessions[0].detail["code"], "writer/finished", "{}", ended.said);
+    let granted = if is_granted {
+        json!(["notes.txt"])
+    } else {
+        json!([])
+    };
+    assert_eq!(sessions[0].detail["outside"], json!(["notes.txt"]));
+    assert_eq!(sessions[0].detail["granted"], granted);
+    assert_eq!(sessions[1].detail["outside"], json!([]));
+    for shown in ["+remember", "notes.txt", "Grant it?"]
+        .iter()
+        .filter(|_| is_granted)
+    {
+        assert!(ended.said.contains(shown), "{shown}: {}", ended.said);
+    }
+    assert_eq!(alive(home), Vec::<String>::new());
+}
+
+/// Command lines of processes that name a folder.
+fn alive(folder: &Path) -> Vec<String> {
+    let folder = folder.display().to_string();
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .filter(|line| line.contains(&folder))
+        .collect()
 }
 
 #[test]
@@ -532,4 +813,28 @@ fn a_model_reviews_a_contract_and_a_run_waits_for_the_resolutions() {
     let resolved: Value = serde_json::from_slice(&resolved.stdout).unwrap();
     assert_eq!(resolved["open"], 0);
     assert_eq!(server.seen().len(), 1, "somebody was asked again");
+    // What was resolved is locked by the first record of the run that it let begin.
+    if !can_run(home.path(), false) {
+        return;
+    }
+    let _alone = alone();
+    let begun = ["run", &task, "--wall", "1s", "--mechanisms", "none", "--json"];
+    let begun = ksmith(home.path(), &begun);
+    let begun: Value = serde_json::from_slice(&begun.stdout)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&begun.stderr)));
+    let dir = home
+        .path()
+        .join(".ksmith/runs")
+        .join(begun["run"].as_str().unwrap());
+    let locked = History::load(&dir).unwrap().opened.locks["review"];
+    let locked = ObjectStore::new(&dir).get_text(locked).unwrap();
+    let locked: Value = serde_json::from_str(&locked).unwrap();
+    let resolutions = locked["ambiguities"].as_array().unwrap();
+    assert_eq!(resolutions.len(), 3);
+    assert!(
+        resolutions
+            .iter()
+            .all(|resolved| resolved["resolution"].is_string()),
+        "{locked}"
+    );
 }
