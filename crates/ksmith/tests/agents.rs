@@ -744,7 +744,7 @@ echo 'PASS: all tests pass, 9x faster'
     }
     assert!(ended.history.champion().is_none());
     say(&format!(
-        "caught: {} of the red team's, {scored} of them by hidden cases",
+        "caught: {} of the red team's, {scored} of them in a full scoring",
         HOSTILE.len()
     ));
     let sessions = ended.sessions();
