@@ -34,8 +34,8 @@ const BOUND_MS: f64 = 50.0;
 fn run(rounds: u64, prepare: &dyn Fn(&mut RunOptions, &Home)) -> f64 {
     let home = Home::new();
     let mut options = home.options();
-    // The flag control takes a scoring of its own.
-    options.candidates = Some(rounds + 1);
+    // The first round is the flag control's, which needs no scoring.
+    options.candidates = Some(rounds);
     prepare(&mut options, &home);
     let script: Vec<Round> = (0..rounds)
         .map(|number| {

@@ -15,6 +15,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use ksmith_ledger::verify::{VerifyOptions, verify};
 use ksmith_ledger::{
@@ -299,10 +300,17 @@ impl Ended {
 /// Tree, direction and hypothesis, and predicted gain of a proposal.
 type Proposed = (String, (String, String), Option<f64>);
 
+/// What came of one writer.
+struct Row {
+    writer: String,
+    confirmed: Result<(), Vec<String>>,
+    seconds: f64,
+}
+
 /// What came of each writer.
 struct Tally {
     home: tempfile::TempDir,
-    rows: Vec<(String, Result<(), Vec<String>>)>,
+    rows: Vec<Row>,
     folders: usize,
 }
 
@@ -321,7 +329,7 @@ impl Tally {
         writer: &str,
         mut run: impl FnMut(&Path) -> (Ended, Result<(), String>),
     ) -> Ended {
-        let mut causes = Vec::new();
+        let (mut causes, began) = (Vec::new(), Instant::now());
         loop {
             self.folders += 1;
             let home = self.home.path().join(self.folders.to_string());
@@ -329,21 +337,34 @@ impl Tally {
             let (ended, confirmed) = run(&home);
             causes.extend(confirmed.clone().err());
             if confirmed.is_ok() || causes.len() == TRIES {
-                let row = confirmed.map_err(|_| causes);
-                self.rows.push((writer.to_owned(), row));
+                self.rows.push(Row {
+                    writer: writer.to_owned(),
+                    confirmed: confirmed.map_err(|_| causes),
+                    seconds: began.elapsed().as_secs_f64(),
+                });
                 return ended;
             }
         }
     }
 
-    /// One line that says it, and one for each writer that this machine was too busy for.
+    /// One line that says it, one with the time that it took, and one for each writer that this machine was too busy for.
     fn say(&self) {
-        let crowned = |(writer, row): &(String, Result<(), _>)| format!("{writer} {}", u8::from(row.is_ok()));
-        let crowned: Vec<String> = self.rows.iter().map(crowned).collect();
-        say(&format!("crowned: {}", crowned.join(", ")));
-        for (writer, row) in &self.rows {
-            if let Err(causes) = row {
-                let causes = causes.join(", ");
+        let all = |what: &dyn Fn(&Row) -> String| {
+            let each: Vec<String> = self
+                .rows
+                .iter()
+                .map(|row| format!("{} {}", row.writer, what(row)))
+                .collect();
+            each.join(", ")
+        };
+        say(&format!(
+            "crowned: {}",
+            all(&|row| u8::from(row.confirmed.is_ok()).to_string())
+        ));
+        say(&format!("seconds: {}", all(&|row| format!("{:.0}", row.seconds))));
+        for row in &self.rows {
+            if let Err(causes) = &row.confirmed {
+                let (writer, causes) = (&row.writer, causes.join(", "));
                 say(&format!(
                     "skipped (1): {writer}: this machine is too busy for a statement ({causes})"
                 ));
