@@ -420,6 +420,11 @@ impl Child {
     pub fn cpu_time(&self) -> Option<Duration> {
         process::cpu_time(self.pid)
     }
+
+    /// Bytes of resident memory of the process' own: without files and what it shares with us.
+    pub fn own_memory(&self) -> Option<u64> {
+        process::own_memory(self.pid)
+    }
 }
 
 impl Drop for Child {

@@ -143,6 +143,19 @@ pub(crate) fn cpu_time(pid: i32) -> Option<Duration> {
     }
 }
 
+/// Bytes of memory of a process' own: resident, and shared with no file and no other process.
+pub(crate) fn own_memory(pid: i32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let mut pages = text
+        .split_whitespace()
+        .skip(1)
+        .map(|field| field.parse::<u64>().ok());
+    let (resident, shared) = (pages.next()??, pages.next()??);
+    // SAFETY: asks for a constant of the system.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    Some(resident.saturating_sub(shared) * u64::try_from(page).ok()?)
+}
+
 /// Our own effective user id.
 pub(crate) fn effective_uid() -> u32 {
     // SAFETY: never fails.

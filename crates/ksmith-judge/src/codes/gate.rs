@@ -130,13 +130,18 @@ pub(super) fn causes(gate: Gate) -> (&'static [Cause], bool) {
             },
             false,
         ),
-        Gate::Smoke
-        | Gate::Dev
-        | Gate::Hidden
-        | Gate::Probes
-        | Gate::Traces
-        | Gate::Bounds
-        | Gate::PostBench => (&[], true),
+        Gate::Smoke | Gate::Dev | Gate::Hidden | Gate::Traces | Gate::Bounds | Gate::PostBench => (&[], true),
+        Gate::Probes => (
+            const {
+                &[cause(
+                    "memory-kept",
+                    "The process grows by the same amount with every further equal call.",
+                    "A temporary that is never freed.",
+                    "Free what a call takes, or take it once and keep it.",
+                )]
+            },
+            true,
+        ),
         Gate::Slow => (
             const {
                 &[cause(

@@ -59,6 +59,10 @@ impl Native {
         self.worker.cpu_time()
     }
 
+    pub(super) fn own_memory(&self) -> Option<u64> {
+        self.worker.own_memory()
+    }
+
     /// Reveals a case and reads the answer.
     pub(super) fn call(&mut self, case: &Case, setup: Setup) -> Result<Answer, WorkerError> {
         self.lay_out(&case.spec.bound, setup.edge)?;

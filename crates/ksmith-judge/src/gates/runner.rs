@@ -189,6 +189,14 @@ impl Runner {
         }
     }
 
+    /// Bytes of resident memory that are the worker's own; a device's memory is not looked at.
+    pub(crate) fn own_memory(&self) -> Option<u64> {
+        match &self.worker {
+            Place::Native(worker) => worker.own_memory(),
+            Place::Remote(_) => None,
+        }
+    }
+
     /// Reveals a case and reads the answer.
     pub(crate) fn call(&mut self, case: &Case, setup: Setup) -> Result<Answer, RunnerError> {
         self.note(case);

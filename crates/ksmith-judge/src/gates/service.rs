@@ -1,18 +1,20 @@
 //! The last part of gate `probes`: a worker of long service.
 //!
 //! What a kernel learns from many equal calls (that some input never changes, that nobody looks any more) must not change
-//! its answers. It is shown one small case a thousand times and more, then one element of an input changes; the same with
+//! its answers, and what a call takes it must give back. It is shown one small case a thousand times and more, then one element of an input changes; the same with
 //! each further input, for some hundreds of calls; then the contract's probes and rows of mixed kind come again, over earlier answers instead of poison.
 
 use std::sync::Arc;
 
 use ksmith_ledger::Gate;
 use ksmith_task::Bound;
+use serde_json::json;
 
-use super::context::{Scoring, Step, failed};
+use super::context::{End, Scoring, Step, failed};
 use super::depends::changed;
 use super::runner::{Answer, Runner, RunnerError, Setup};
 use crate::cases::{Case, POISONS, Stream, dev_fills, draw_shape};
+use crate::codes::code;
 
 /// Storage of the case that is repeated, and draws of which the largest is taken.
 const SMALL: u64 = 8 << 10;
@@ -22,6 +24,10 @@ const AGAIN: u64 = 1 << 20;
 /// Equal calls before the first input changes, and before each other one: at least so many, and up to a quarter more.
 const LONG: u64 = 1200;
 const SHORT: u64 = 256;
+
+/// Equal calls between two looks at the worker's memory, and bytes that half of them must keep to be noticed.
+const STRETCH: u64 = 200;
+const LEAST_KEPT: u64 = 4096;
 
 /// Ages the worker and looks again; how many calls that took.
 pub(crate) fn service(scoring: &mut Scoring<'_>, runner: &mut Runner) -> Step<u64> {
@@ -49,11 +55,14 @@ pub(crate) fn service(scoring: &mut Scoring<'_>, runner: &mut Runner) -> Step<u6
         Ok((answer, _)) => answer.outputs,
         Err(end) => return Ok(Err(end)),
     };
-    let mut calls = 1;
+    let (mut calls, mut grown) = (1, Growth::default());
     for input in 0..bound.inputs().count() {
         let least = if input == 0 { LONG } else { SHORT };
-        for _ in 0..least + stream.below(least / 4) {
+        for call in 0..least + stream.below(least / 4) {
             calls += 1;
+            if input == 0 && call % STRETCH == 0 {
+                grown.note(runner.own_memory());
+            }
             match again(runner, &case, input, &mut stream)? {
                 // Equal bytes were verified once; other ones are verified anew.
                 Ok(answer) if answer.outputs == usual && answer.late.is_none() && answer.gap.is_none() => {}
@@ -64,6 +73,12 @@ pub(crate) fn service(scoring: &mut Scoring<'_>, runner: &mut Runner) -> Step<u6
                 }
                 Err(end) => return Ok(Err(end)),
             }
+        }
+        if input == 0 && grown.steadily() {
+            return Ok(Err(End::Fail(
+                code(Gate::Probes, "memory-kept"),
+                json!({ "calls": STRETCH, "bytes": grown.by_stretch }),
+            )));
         }
         if let Some(next) = changed(scoring, &case, input, &mut stream)? {
             case = next;
@@ -111,6 +126,29 @@ pub(crate) fn service(scoring: &mut Scoring<'_>, runner: &mut Runner) -> Step<u6
     Ok(Ok(calls))
 }
 
+/// The worker's memory from stretch to stretch of equal calls.
+#[derive(Debug, Default)]
+struct Growth {
+    last: Option<u64>,
+    /// Bytes by which each stretch made it grow; the first, in which a kernel may set up what it keeps, does not count.
+    by_stretch: Vec<u64>,
+}
+
+impl Growth {
+    fn note(&mut self, bytes: Option<u64>) {
+        if let (Some(last), Some(bytes)) = (self.last, bytes) {
+            self.by_stretch.push(bytes.saturating_sub(last));
+        }
+        self.last = bytes;
+    }
+
+    /// Whether every stretch but the first made it grow by a page in two calls or more.
+    fn steadily(&self) -> bool {
+        let later = self.by_stretch.get(1..).unwrap_or_default();
+        later.len() >= 3 && later.iter().all(|bytes| *bytes >= STRETCH / 2 * LEAST_KEPT)
+    }
+}
+
 /// Another case at the same addresses, over the answer of the one before.
 fn over(runner: &mut Runner, case: &Case) -> Result<Answer, RunnerError> {
     let bound = &case.spec.bound;
@@ -140,5 +178,27 @@ fn again(runner: &mut Runner, case: &Case, input: usize, stream: &mut Stream) ->
     match runner.again(bound, input, &case.storage[input], Some(poison), setup) {
         Ok(answer) => Ok(Ok(answer)),
         Err(error) => failed(Gate::Probes, error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grown(bytes: &[u64]) -> bool {
+        let mut growth = Growth::default();
+        bytes.iter().for_each(|bytes| growth.note(Some(*bytes)));
+        growth.steadily()
+    }
+
+    #[test]
+    fn steady_growth_is_told_from_what_a_kernel_sets_up() {
+        let leak = STRETCH * 4096;
+        assert!(grown(&[0, leak, 2 * leak, 3 * leak, 4 * leak, 5 * leak]));
+        // All of it in the first stretch; in one later jump; too few looks; nothing at all.
+        assert!(!grown(&[0, 9 * leak, 9 * leak, 9 * leak, 9 * leak, 9 * leak]));
+        assert!(!grown(&[0, 0, 0, 9 * leak, 9 * leak, 9 * leak]));
+        assert!(!grown(&[0, leak, 2 * leak, 3 * leak]));
+        assert!(!grown(&[0; 7]));
     }
 }

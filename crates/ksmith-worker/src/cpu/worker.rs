@@ -356,6 +356,11 @@ impl Worker {
     pub fn cpu_time(&self) -> Option<Duration> {
         self.child.cpu_time()
     }
+
+    /// Bytes of resident memory that are the worker's own: buffers and files do not count.
+    pub fn own_memory(&self) -> Option<u64> {
+        self.child.own_memory()
+    }
 }
 
 pub(super) fn protocol(what: &str) -> Fault {
