@@ -68,6 +68,8 @@ impl Plan<'_> {
                 for input in free.take(AT_MOST).collect::<Vec<_>>() {
                     next = input + 1;
                     let mut spec = base.clone();
+                    // A distribution may be wide already: what is pressed starts from the dev fill, as everywhere.
+                    spec.fills[input].clone_from(&dev[input]);
                     spec.number = (from + cases.len()) as u64;
                     cases.extend(Self::put(spec, pressure, &[input], stream));
                 }
