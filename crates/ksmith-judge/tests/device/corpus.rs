@@ -5,6 +5,9 @@ pub(crate) const INDEX: &str = "long long i = blockIdx.x * (long long)blockDim.x
 const PLAN: &str =
     "grid = [\"ceil_div(n, 256)\"]\n  block = [256]\n  args = [\"x\", \"y\", \"z\", \"a\", \"n\"]\n";
 
+/// The code of a candidate whose manifest is refused before anything runs; the words are the message's.
+pub(crate) const REFUSED: &str = "refused";
+
 /// What is judged, and how it must end.
 pub(crate) struct Check {
     pub(crate) name: &'static str,
@@ -76,6 +79,7 @@ pub(crate) const CHECKS: &[Check] = &[
             "smoke/wrong-value",
             "dev/wrong-value",
             "hidden/wrong-value",
+            "probes/wrong-value",
             "depends/stale",
             "depends/wrong-value",
         ],
@@ -203,8 +207,9 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         name: "an input changed and put back",
         body: "if (i < n) { float old = x[i]; ((volatile float *)x)[i] = 0.0f; z[i] = a * old + y[i]; ((volatile float *)x)[i] = old; }",
-        codes: &["smoke/input-write"],
-        words: &["\"buffer\":\"x\""],
+        // A fault, as inputs are mapped for reading only; where they are not, nothing is left that names the buffer.
+        codes: &["smoke/crash"],
+        words: &["ILLEGAL_ADDRESS"],
         ..HONEST
     },
     Check {
@@ -260,7 +265,8 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         name: "a block of too many threads",
         plan: "grid = [\"ceil_div(n, 2048)\"]\n  block = [2048]\n  args = [\"x\", \"y\", \"z\", \"a\", \"n\"]\n",
-        codes: &["smoke/plan"],
+        codes: &[REFUSED],
+        words: &["1 to 1024 threads"],
         ..HONEST
     },
     Check {

@@ -18,9 +18,11 @@ use std::time::Instant;
 use ksmith_box::Level;
 use ksmith_judge::{Effort, Judge, JudgeError, JudgeOptions};
 use ksmith_ledger::{Decision, GateOutcome, Verdict};
-use ksmith_task::{Backend, Candidate, Task};
+use ksmith_task::{Backend, Candidate, ContractError, Task};
 
-use corpus::{CHECKS, Check, HEAD, HONEST, INDEX, ways};
+use tempfile::TempDir;
+
+use corpus::{CHECKS, Check, HEAD, HONEST, INDEX, REFUSED, ways};
 
 ksmith_box::intercept_tests!(ksmith_worker::intercept);
 
@@ -60,7 +62,8 @@ fn scale_add(state: &Path, effort: Effort, checks: usize) -> Option<Judge> {
     )
 }
 
-fn score(judge: &mut Judge, check: &Check) -> Verdict {
+/// A check's candidate, in a folder of its own.
+fn write(check: &Check) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let manifest = format!(
         "schema = 1\nbackend = \"cuda\"\nsources = [\"kernel.cu\"]\n[[variant]]\n  [[variant.step]]\n  \
@@ -70,7 +73,30 @@ fn score(judge: &mut Judge, check: &Check) -> Verdict {
     let source = format!("{}\n{HEAD}{{\n{INDEX}\n{}\n}}\n", check.before, check.body);
     fs::write(folder.path().join("candidate.toml"), manifest).unwrap();
     fs::write(folder.path().join("kernel.cu"), source).unwrap();
+    folder
+}
+
+fn load(check: &Check) -> Result<Candidate, ContractError> {
+    Candidate::load(write(check).path())
+}
+
+fn score(judge: &mut Judge, check: &Check) -> Verdict {
+    let folder = write(check);
     judge.score(&Candidate::load(folder.path()).unwrap())
+}
+
+#[test]
+fn every_candidate_is_read_or_refused_as_its_check_says() {
+    for check in std::iter::once(&HONEST).chain(CHECKS).chain(&ways()) {
+        match load(check) {
+            Ok(_) => assert!(!check.codes.contains(&REFUSED), "{} was read", check.name),
+            Err(error) => {
+                let message = error.to_string();
+                assert_eq!(check.codes, [REFUSED], "{}: {message}", check.name);
+                assert!(check.words.iter().all(|word| message.contains(word)), "{message}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -81,6 +107,11 @@ fn cheats_are_caught_and_an_honest_kernel_passes_every_gate() {
     };
     let mut missed = Vec::new();
     for check in std::iter::once(&HONEST).chain(CHECKS).chain([&HONEST]) {
+        // `every_candidate_is_read_or_refused_as_its_check_says` sees to those.
+        if check.codes == [REFUSED] {
+            println!("{:<45} {REFUSED}", check.name);
+            continue;
+        }
         let began = Instant::now();
         let verdict = score(&mut judge, check);
         let evidence = verdict.gates.last().unwrap().evidence.to_string();
