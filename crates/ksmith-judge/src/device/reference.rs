@@ -58,6 +58,21 @@ struct Laid {
     buffers: Vec<Buffer>,
 }
 
+/// What the code of an instance's reference may include: the headers above and the reference in C.
+fn headers(instance: &Instance) -> Result<Vec<(String, String)>, String> {
+    let task = instance.task();
+    let source = &task.contract().reference.source;
+    let mut headers: Vec<(String, String)> = HEADERS
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+        .collect();
+    if source.extension().is_some_and(|ending| ending == "c") {
+        let text = std::fs::read_to_string(task.dir().join(source)).map_err(|error| chain(&error))?;
+        headers.push((source.display().to_string(), text));
+    }
+    Ok(headers)
+}
+
 impl DeviceReference {
     /// Compiles the reference in `folder`; the error is one line for the record.
     pub(super) fn open(device: &Device, instance: &Instance, folder: &Path) -> Result<Self, String> {
@@ -66,17 +81,9 @@ impl DeviceReference {
             .cuda()
             .ok_or("a reference for the device needs `backend = \"cuda\"`")?
             .clone();
-        let task = instance.task();
-        let source = &task.contract().reference.source;
-        let mut headers: Vec<(String, String)> = HEADERS
-            .iter()
-            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
-            .collect();
-        if source.extension().is_some_and(|ending| ending == "c") {
-            let text = std::fs::read_to_string(task.dir().join(source)).map_err(|error| chain(&error))?;
-            headers.push((source.display().to_string(), text));
-        }
-        let cubin = device.compiler.reference(instance, &candidate, headers)?;
+        let cubin = device
+            .compiler
+            .reference(instance, &candidate, headers(instance)?)?;
         Ok(Self {
             kernels: plan.kernels(),
             plan,
@@ -278,7 +285,54 @@ fn widened(bound: &Bound) -> Bound {
 
 #[cfg(test)]
 mod tests {
+    use ksmith_box::Level;
+    use ksmith_machine::{LocalHost, toolchain};
+    use ksmith_task::{Backend, Task};
+
+    use super::super::compiler::Compiler;
     use super::*;
+
+    /// Needs a compiler and no GPU. The private toolchain is where `ksmith-search`'s test of structures fetches it.
+    #[test]
+    fn every_shipped_reference_compiles() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let home = std::env::var_os("HOME")
+            .map(std::path::PathBuf::from)
+            .unwrap_or_default();
+        let own = root.join("target/tmp/cuda");
+        let found = |place: &Path| {
+            Some(super::super::template(place, "sm_90a".to_owned())).filter(|found| found.library.is_some())
+        };
+        let template = found(&home.join(".local/share/ksmith")).or_else(|| {
+            if std::env::var_os("KSMITH_TEST_INSTALL").is_some() && found(&own).is_none() {
+                toolchain::install(&LocalHost::new(), &own, &mut |_| ()).unwrap();
+            }
+            found(&own)
+        });
+        let Some(mut template) = template else {
+            println!("skipped: 1 test, there is no CUDA toolchain; KSMITH_TEST_INSTALL=1 fetches it");
+            return;
+        };
+        // The compiler's box shows the library's folder, not where a link on the way to it leads.
+        template.library = template.library.and_then(|path| std::fs::canonicalize(path).ok());
+        let compiler = Compiler::new(template, Level::Limits, false);
+        let (mut compiled, mut wrong) = (0, Vec::new());
+        for entry in std::fs::read_dir(root.join("tasks")).unwrap() {
+            let task = Task::load(entry.unwrap().path()).unwrap();
+            let Some(folder) = task.contract().reference.cuda.clone() else {
+                continue;
+            };
+            let candidate = Candidate::load(task.dir().join(folder)).unwrap();
+            for instance in task.instances_on(Backend::Cuda, &[]).unwrap() {
+                match compiler.reference(&instance, &candidate, headers(&instance).unwrap()) {
+                    Ok(_) => compiled += 1,
+                    Err(error) => wrong.push(format!("{}: {error}", instance.id())),
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:?}");
+        assert!(compiled >= 30, "only {compiled}");
+    }
 
     #[test]
     fn a_reference_sees_wide_dense_tensors_with_their_scales() {
