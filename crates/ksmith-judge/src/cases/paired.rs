@@ -54,6 +54,13 @@ struct Scaling {
 }
 
 impl Scaling {
+    /// Two halves of moderately different size: what tells extreme data by its largest element takes them for usual ones.
+    const MODERATE: Self = Self {
+        pattern: Pattern::Halves,
+        blocks: Blocks::Half,
+        power: 13,
+    };
+
     /// All of them, in an order that meets each pattern, each length and each power early.
     fn all() -> impl Iterator<Item = Self> {
         (0..27).map(|at| Self {
@@ -94,26 +101,64 @@ impl Plan<'_> {
                 let from_drawn = stream.below(all.len() as u64) as usize;
                 let scalings = all.iter().cycle().skip(from_drawn).take(part);
                 for scaling in scalings {
-                    let fills = match stream.below(2) {
-                        0 => dev_fills(bound),
-                        _ => {
-                            let kind = stream.below(kinds) as usize;
-                            distribution_fills(self.instance(), bound, kind, stream)?
-                        }
-                    };
-                    let number = from + cases.len();
-                    let mut spec = self.case(bound, fills, "paired", number as u64);
-                    // Each of them goes the other way from the rest in its turn.
-                    let down = sharing[number % sharing.len()];
-                    scale(&mut spec, *size as usize, sharing, down, *scaling, stream);
-                    cases.push(Pressed {
-                        spec,
-                        tier: Tier::Plain,
-                    });
+                    let kind = stream.below(2 * kinds) as usize;
+                    let kind = (kind < kinds as usize).then_some(kind);
+                    cases.push(self.along(
+                        (bound, *size),
+                        sharing,
+                        (*scaling, kind),
+                        from + cases.len(),
+                        stream,
+                    )?);
                 }
             }
         }
         Ok(cases)
+    }
+
+    /// At the largest dev shape, where kernels take other ways than at small ones: two halves of moderately different size, along
+    /// each shared axis and from each distribution.
+    pub(super) fn halves(
+        &self,
+        bound: &Arc<Bound>,
+        from: usize,
+        stream: &mut Stream,
+    ) -> Result<Vec<Pressed>, JudgeError> {
+        let mut cases: Vec<Pressed> = Vec::new();
+        for (name, size) in &bound.axes {
+            let sharing = sharing(bound, *size as usize);
+            if *size < 4 || sharing.len() < 2 || seen_before(bound, name, *size) {
+                continue;
+            }
+            for kind in 0..distributions(self.instance(), bound) {
+                let how = (Scaling::MODERATE, Some(kind));
+                cases.push(self.along((bound, *size), &sharing, how, from + cases.len(), stream)?);
+            }
+        }
+        Ok(cases)
+    }
+
+    /// One case: an axis of this size scaled, from the dev fill or a distribution.
+    fn along(
+        &self,
+        (bound, size): (&Arc<Bound>, i64),
+        sharing: &[usize],
+        (scaling, kind): (Scaling, Option<usize>),
+        number: usize,
+        stream: &mut Stream,
+    ) -> Result<Pressed, JudgeError> {
+        let fills = match kind {
+            Some(kind) => distribution_fills(self.instance(), bound, kind, stream)?,
+            None => dev_fills(bound),
+        };
+        let mut spec = self.case(bound, fills, "paired", number as u64);
+        // Each of them goes the other way from the rest in its turn.
+        let down = sharing[number % sharing.len()];
+        scale(&mut spec, size as usize, sharing, down, scaling, stream);
+        Ok(Pressed {
+            spec,
+            tier: Tier::Plain,
+        })
     }
 }
 

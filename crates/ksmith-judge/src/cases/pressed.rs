@@ -110,6 +110,9 @@ impl Plan<'_> {
         cases.extend(self.padded(&shapes, cases.len(), &mut stream));
         let paired: Vec<Arc<Bound>> = deep.iter().chain(&shapes).cloned().collect();
         cases.extend(self.paired(&paired, cases.len(), &mut stream)?);
+        if let Some(largest) = wide.iter().max_by_key(|bound| bound.storage_bytes()) {
+            cases.extend(self.halves(largest, cases.len(), &mut stream)?);
+        }
         cases.extend(self.crossed(&deep, cases.len(), &mut stream)?);
         Ok(cases)
     }
