@@ -129,7 +129,7 @@ fn purpose(gate: Gate) -> &'static str {
             "Two different poisons in the outputs: every element is written, none depends on the poison."
         }
         Gate::Depends => {
-            "One input element changes at the same address, or two change places: outputs follow exactly where the reference does."
+            "One input element changes at the same address, or two change places: outputs follow exactly where the reference does; so they do after a thousand equal calls."
         }
         Gate::Precision => {
             "The error against float64 is at most half of the tolerance, or 1.5 times the baseline's."

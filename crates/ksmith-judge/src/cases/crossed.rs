@@ -14,11 +14,12 @@ use super::pressure::{Pressure, takes_pressure};
 use super::stream::Stream;
 use crate::judge::JudgeError;
 
-/// Rows of very and of moderately different amplitude, and all of it large.
+/// Rows of very and of moderately different amplitude, and all of it 2^13 times as large: products of two inputs stay within eight
+/// decades of the dev fills.
 const PRESSURES: [(Pressure, usize); 3] = [
     (Pressure::RowAmplitudes, 0),
     (Pressure::RowAmplitudes, 1),
-    (Pressure::Up, 0),
+    (Pressure::Up, 1),
 ];
 /// Inputs of one probe or distribution.
 const AT_MOST: usize = 3;

@@ -109,6 +109,8 @@ impl Pressure {
 
 /// Decades of [`Pressure::Up`] as a power of two.
 const SHIFT: i32 = 27;
+/// The same, and half of it for cases where another input is far from its own fill already ([`super::crossed`]).
+const SHIFTS: [i32; 2] = [SHIFT, 13];
 /// That of [`Pressure::Vast`].
 const VAST: i32 = 99;
 /// A declared end beyond this lets vast values through.
@@ -170,7 +172,7 @@ pub(crate) fn press(
             some_zeros(&mut values, row, stream);
         }
         Pressure::Subnormals => subnormals(&mut values, &target, stream)?,
-        Pressure::Up if !bounded => scale(&mut values, limited(tensor.dtype, SHIFT)),
+        Pressure::Up if !bounded => scale(&mut values, limited(tensor.dtype, *SHIFTS.get(kind)?)),
         Pressure::Down if !bounded => scale(&mut values, -limited(tensor.dtype, SHIFT)),
         Pressure::RowAmplitudes if !bounded => {
             let most = limited(tensor.dtype, *AMPLITUDES.get(kind)?);

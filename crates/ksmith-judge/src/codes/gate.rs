@@ -130,18 +130,13 @@ pub(super) fn causes(gate: Gate) -> (&'static [Cause], bool) {
             },
             false,
         ),
-        Gate::Smoke | Gate::Dev | Gate::Hidden | Gate::Traces | Gate::Bounds | Gate::PostBench => (&[], true),
-        Gate::Probes => (
-            const {
-                &[cause(
-                    "memory-kept",
-                    "The process grows by the same amount with every further equal call.",
-                    "A temporary that is never freed.",
-                    "Free what a call takes, or take it once and keep it.",
-                )]
-            },
-            true,
-        ),
+        Gate::Smoke
+        | Gate::Dev
+        | Gate::Hidden
+        | Gate::Probes
+        | Gate::Traces
+        | Gate::Bounds
+        | Gate::PostBench => (&[], true),
         Gate::Slow => (
             const {
                 &[cause(
@@ -200,6 +195,12 @@ pub(super) fn causes(gate: Gate) -> (&'static [Cause], bool) {
                         "Outputs changed where the reference says that they do not depend on the changed element.",
                         "State carried between calls.",
                         "Keep no state between calls.",
+                    ),
+                    cause(
+                        "memory-kept",
+                        "The process grows by the same amount with every further equal call.",
+                        "A temporary that is never freed.",
+                        "Free what a call takes, or take it once and keep it.",
                     ),
                 ]
             },

@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use ksmith_ledger::Gate;
 use ksmith_task::contract::Compare;
-use ksmith_task::{Bound, Role, Tensor};
+use ksmith_task::{Backend, Bound, Role, Tensor};
 use serde_json::json;
 
 use super::context::{End, GateEnd, Scoring, step};
 use super::judgement::rule;
 use super::runner::Setup;
+use super::service::service;
 use crate::cases::{
     Case, POISONS, Stream, dev_fills, distribution_fills, distributions, draw_shape, storage, takes_pressure,
 };
@@ -110,11 +111,17 @@ pub(crate) fn depends(scoring: &mut Scoring<'_>) -> GateEnd {
             before = (changed, answer.outputs);
         }
     }
+    // On a device a call costs several times as much, and workers there are younger for it.
+    let calls = match scoring.backend {
+        Backend::Cpu => step!(service(scoring)),
+        Backend::Cuda => 0,
+    };
     if changes == 0 {
         return Ok(End::Skipped("no change of one element moves an output clearly"));
     }
     Ok(End::Pass(json!({
         "shapes": shapes.len(), "changes": changes, "by_input": by_input, "without_effect": without_effect,
+        "service": calls,
     })))
 }
 

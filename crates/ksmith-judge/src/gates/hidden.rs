@@ -13,7 +13,6 @@ use serde_json::json;
 use super::context::{End, GateEnd, Scoring, step};
 use super::pressure::pressures;
 use super::runner::Setup;
-use super::service::service;
 use crate::cases::{CaseSpec, InputFill, bind, dev_fills, residues};
 use crate::judge::JudgeError;
 use crate::number::{self, Values};
@@ -77,14 +76,9 @@ pub(crate) fn probes(scoring: &mut Scoring<'_>) -> GateEnd {
         step!(scoring.try_case(Gate::Probes, &mut runner, case, setup));
     }
     let own = step!(pressures(scoring, &mut runner));
-    // On a device a call costs several times as much, and workers there are younger for it.
-    let calls = match scoring.backend {
-        Backend::Cpu => step!(service(scoring, &mut runner)),
-        Backend::Cuda => 0,
-    };
-    Ok(End::Pass(json!({
-        "cases": cases.len(), "pressures": own.held, "set_aside": own.set_aside, "service": calls,
-    })))
+    Ok(End::Pass(
+        json!({ "cases": cases.len(), "pressures": own.held, "set_aside": own.set_aside }),
+    ))
 }
 
 pub(crate) fn traces(scoring: &mut Scoring<'_>) -> GateEnd {

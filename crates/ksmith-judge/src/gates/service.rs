@@ -1,4 +1,4 @@
-//! The last part of gate `probes`: a worker of long service.
+//! The last part of gate `depends`: a worker of long service.
 //!
 //! What a kernel learns from many equal calls (that some input never changes, that nobody looks any more) must not change
 //! its answers, and what a call takes it must give back. It is shown one small case a thousand times and more, then one element of an input changes; the same with
@@ -30,7 +30,7 @@ const STRETCH: u64 = 200;
 const LEAST_KEPT: u64 = 4096;
 
 /// Ages the worker and looks again; how many calls that took.
-pub(crate) fn service(scoring: &mut Scoring<'_>, runner: &mut Runner) -> Step<u64> {
+pub(crate) fn service(scoring: &mut Scoring<'_>) -> Step<u64> {
     let plan = scoring.plan();
     let mut stream = plan.decisions("service");
     let drawn = (0..LARGEST_OF).filter_map(|_| {
@@ -46,12 +46,17 @@ pub(crate) fn service(scoring: &mut Scoring<'_>, runner: &mut Runner) -> Step<u6
         return Ok(Ok(0));
     };
     let spec = plan.case(&bound, dev_fills(&bound), "service", 0);
+    let mut worker = match scoring.start(Gate::Depends)? {
+        Ok(runner) => runner,
+        Err(end) => return Ok(Err(end)),
+    };
+    let runner = &mut worker;
     let mut case = scoring.oracle.case(&spec)?;
     let answer = match runner.call(&case, Setup::new(&bound)) {
         Ok(answer) => answer,
-        Err(error) => return failed(Gate::Probes, error),
+        Err(error) => return failed(Gate::Depends, error),
     };
-    let mut usual = match scoring.judge(Gate::Probes, &case, answer)? {
+    let mut usual = match scoring.judge(Gate::Depends, &case, answer)? {
         Ok((answer, _)) => answer.outputs,
         Err(end) => return Ok(Err(end)),
     };
@@ -67,7 +72,7 @@ pub(crate) fn service(scoring: &mut Scoring<'_>, runner: &mut Runner) -> Step<u6
                 // Equal bytes were verified once; other ones are verified anew.
                 Ok(answer) if answer.outputs == usual && answer.late.is_none() && answer.gap.is_none() => {}
                 Ok(answer) => {
-                    if let Err(end) = scoring.judge(Gate::Probes, &case, answer)? {
+                    if let Err(end) = scoring.judge(Gate::Depends, &case, answer)? {
                         return Ok(Err(end));
                     }
                 }
@@ -76,7 +81,7 @@ pub(crate) fn service(scoring: &mut Scoring<'_>, runner: &mut Runner) -> Step<u6
         }
         if input == 0 && grown.steadily() {
             return Ok(Err(End::Fail(
-                code(Gate::Probes, "memory-kept"),
+                code(Gate::Depends, "memory-kept"),
                 json!({ "calls": STRETCH, "bytes": grown.by_stretch }),
             )));
         }
@@ -86,7 +91,7 @@ pub(crate) fn service(scoring: &mut Scoring<'_>, runner: &mut Runner) -> Step<u6
                 Ok(answer) => answer,
                 Err(end) => return Ok(Err(end)),
             };
-            usual = match scoring.judge(Gate::Probes, &case, answer)? {
+            usual = match scoring.judge(Gate::Depends, &case, answer)? {
                 Ok((answer, _)) => answer.outputs,
                 Err(end) => return Ok(Err(end)),
             };
@@ -115,11 +120,11 @@ pub(crate) fn service(scoring: &mut Scoring<'_>, runner: &mut Runner) -> Step<u6
         };
         match answer {
             Ok(answer) => {
-                if let Err(end) = scoring.judge(Gate::Probes, &case, answer)? {
+                if let Err(end) = scoring.judge(Gate::Depends, &case, answer)? {
                     return Ok(Err(end));
                 }
             }
-            Err(error) => return failed(Gate::Probes, error),
+            Err(error) => return failed(Gate::Depends, error),
         }
         before = Some(case);
     }
@@ -169,7 +174,7 @@ fn again(runner: &mut Runner, case: &Case, input: usize, stream: &mut Stream) ->
         // The call before has overwritten its input.
         for (index, bytes) in case.storage.iter().enumerate() {
             if let Err(error) = runner.rewrite(bound, index, bytes) {
-                return failed(Gate::Probes, error);
+                return failed(Gate::Depends, error);
             }
         }
     }
@@ -177,7 +182,7 @@ fn again(runner: &mut Runner, case: &Case, input: usize, stream: &mut Stream) ->
     let setup = Setup::new(bound).poison(poison);
     match runner.again(bound, input, &case.storage[input], Some(poison), setup) {
         Ok(answer) => Ok(Ok(answer)),
-        Err(error) => failed(Gate::Probes, error),
+        Err(error) => failed(Gate::Depends, error),
     }
 }
 
