@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use ksmith_ledger::Gate;
-use ksmith_task::Bound;
+use ksmith_task::{Bound, Tensor};
 use serde_json::json;
 
 use super::context::{End, Scoring, Step, failed};
@@ -16,9 +16,9 @@ use super::runner::{Answer, Runner, RunnerError, Setup};
 use crate::cases::{Case, POISONS, Stream, dev_fills, draw_shape};
 use crate::codes::code;
 
-/// Storage of the case that is repeated, and draws of which the largest is taken.
+/// Storage of the case that is repeated, and draws of which one is taken.
 const SMALL: u64 = 8 << 10;
-const LARGEST_OF: usize = 6;
+const LARGEST_OF: usize = 24;
 /// Dev shapes of at most this storage see the probes again.
 const AGAIN: u64 = 1 << 20;
 /// Equal calls before the first input changes, and before each other one: at least so many, and up to a quarter more.
@@ -42,7 +42,9 @@ pub(crate) fn service(scoring: &mut Scoring<'_>) -> Step<u64> {
             &Default::default(),
         )
     });
-    let Some(bound) = drawn.max_by_key(|bound| bound.storage_bytes()) else {
+    // Where the least input is largest: a handful of samples must not be all of it.
+    let least = |bound: &Arc<Bound>| bound.inputs().map(Tensor::len).min();
+    let Some(bound) = drawn.max_by_key(|bound| (least(bound), bound.storage_bytes())) else {
         return Ok(Ok(0));
     };
     let spec = plan.case(&bound, dev_fills(&bound), "service", 0);
