@@ -44,7 +44,7 @@ pub(crate) enum Pressure {
     Edges,
     /// One element per row above a flat background, so far below it that many small terms decide.
     Plateau,
-    /// Each row of one sign, one element 2^4 to 2^28 times the others.
+    /// Each row of one sign, one element 2^4 to 2^22 times the others.
     Dominant,
     /// Each row's own values, its largest at places of one residue modulo a power of two.
     Striped,
@@ -124,8 +124,9 @@ const SIGNS: [Option<f64>; 3] = [None, Some(-1.0), Some(1.0)];
 const DEPTHS: (f64, f64) = (1.0, 40.0);
 /// Spread of a plateau.
 const FLATNESS: f64 = 1.0 / 64.0;
-/// Powers of two between a dominant element and the others; from 24 on single precision loses each of them alone.
-const DOMINANCES: [(f64, f64); 4] = [(4.0, 16.0), (16.0, 24.0), (24.0, 26.0), (26.0, 28.0)];
+/// Powers of two between a dominant element and the others. Below 24: what single precision loses one by one, an honest chain of
+/// additions in it loses too, whatever a probabilistic tolerance says of long ones.
+const DOMINANCES: [(f64, f64); 2] = [(4.0, 14.0), (14.0, 22.0)];
 /// Distances of the places that hold a striped row's largest elements.
 const PERIODS: [usize; 5] = [4, 8, 16, 32, 64];
 
@@ -619,7 +620,7 @@ mod tests {
                 let mut sizes: Vec<f64> = row.iter().map(|value| value.abs()).collect();
                 sizes.sort_unstable_by(f64::total_cmp);
                 let ratio = sizes[255] / sizes[254];
-                assert!((8.0..=f64::from(1u32 << 29)).contains(&ratio), "{ratio}");
+                assert!((8.0..=f64::from(1u32 << 23)).contains(&ratio), "{ratio}");
                 assert!(sizes[254] <= 4.0 * sizes[0]);
             }
         }
